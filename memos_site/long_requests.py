@@ -11,6 +11,9 @@ from gunicorn.util import split_request_uri
 
 # Answers take long when a model writes them; a stream takes as long as its client reads.
 _ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
+_MEMTENSOR_ANSWER = re.compile(r"/product/chat/(?:complete|(?P<stream>stream))|/chat")
+# Who asks for jobs to end waits for them.
+_MEMTENSOR_WAITS = re.compile(r"/product/scheduler/wait(?:/stream)?")
 # Who asks for changes may wait for them.
 _CHANGES = "/v1/changes"
 _WAITS = re.compile(r"(?:^|&)wait=(?!0*(?:&|$))")
@@ -33,7 +36,9 @@ class RequestLine(NamedTuple):
         """Whether the answer may take long, whatever the body says."""
         if self.method != b"POST":
             return self.path == _EXPORT or (self.path == _CHANGES and _WAITS.search(self.query) is not None)
-        asked = _ANSWER.fullmatch(self.path)
+        if _MEMTENSOR_WAITS.fullmatch(self.path):
+            return True
+        asked = _ANSWER.fullmatch(self.path) or _MEMTENSOR_ANSWER.fullmatch(self.path)
         return bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED))
 
     @property

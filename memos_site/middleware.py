@@ -30,7 +30,10 @@ from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
 # Routes whose requests are counted and listed in the console.
-API = ("v1/", "v2/", "v3/", "api/v1/", "mcp", "memories", "search", "reset")
+API = (
+    *("v1/", "v2/", "v3/", "api/v1/", "mcp"),
+    *("memories", "search", "reset", "product/", "memtensor/", "configure", "users", "mem_cubes", "chat"),
+)
 WITH_POLICY = (*PAGES, "/docs", "/guide/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 

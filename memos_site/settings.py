@@ -987,6 +987,7 @@ SPECTACULAR_SETTINGS = {
         "CubeIdsEnum": "memory.enums.CubeIds",
         "CubeSignatureEnum": "memory.enums.CubeSignature",
         "LinkKindEnum": "memory.enums.LinkKind",
+        "MemTensorMemoryTypeEnum": "memory.api.memtensor.answers.TYPES",
         "MemoryKindEnum": "memory.enums.MemoryKind",
         "MemoryStateEnum": "memory.enums.MemoryState",
         "QuarantineStateEnum": "memory.enums.QuarantineState",

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from contextvars import copy_context
 from typing import Any, Self
@@ -105,10 +105,21 @@ class EventStream:
             give_connection_back()
 
 
-def respond(request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> StreamingHttpResponse:
-    """The response that sends the events (name, data); None says that there is none yet."""
+def write_event(number: int, name: str, data: Any) -> bytes:
+    """An event of ours: its number as `id`, its name, and its data as JSON in one line."""
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), encode(data))
+
+
+def respond(
+    request: HttpRequest,
+    events: Generator[tuple[str, Any] | None],
+    slot: Slot,
+    *,
+    write: Callable[[int, str, Any], bytes] = write_event,
+) -> StreamingHttpResponse:
+    """The response that sends the events (name, data); None says that there is none yet. `write` shapes them."""
     give_connection_back()
-    stream = EventStream(_write(request, events), slot)
+    stream = EventStream(_write(request, events, write), slot)
     return StreamingHttpResponse(stream, content_type="text/event-stream", headers=STREAM_HEADERS)
 
 
@@ -120,7 +131,9 @@ def give_connection_back() -> None:
             one.close()
 
 
-def _write(request: HttpRequest, events: Generator[tuple[str, Any] | None]) -> Generator[bytes]:
+def _write(
+    request: HttpRequest, events: Generator[tuple[str, Any] | None], write: Callable[[int, str, Any], bytes]
+) -> Generator[bytes]:
     number = 0
     spoke = time.monotonic()
     with closing(events):
@@ -130,18 +143,14 @@ def _write(request: HttpRequest, events: Generator[tuple[str, Any] | None]) -> G
                     return
                 if event is not None:
                     number += 1
-                    yield _event(number, *event)
+                    yield write(number, *event)
                 elif time.monotonic() - spoke < PING_SECONDS:
                     continue
                 else:
                     yield b": ping\n\n"
                 spoke = time.monotonic()
         except Exception as error:
-            yield _event(number + 1, "error", _describe(request, error))
-
-
-def _event(number: int, name: str, data: Any) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), encode(data))
+            yield write(number + 1, "error", _describe(request, error))
 
 
 def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:

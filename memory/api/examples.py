@@ -95,6 +95,7 @@ REQUESTS: dict[str, dict[str, dict[str, Any]]] = {
     "request_erasure": {
         "Only count": {"namespace": NAMESPACE, "speaker": "Camille", "reason": "She asked for it", "dry_run": True}
     },
+    "memtensor_search": {"A cube of the demo": {"query": _STORE_REVIEW, "readable_cube_ids": [NAMESPACE], "top_k": 3}},
     "three_tier_ingest": {"A content": {"group_id": NAMESPACE, "content": "Lena is on call after the launch."}},
     "three_tier_query": {"A question": {"group_id": NAMESPACE, "query": _STORE_REVIEW}},
 }  # fmt: skip

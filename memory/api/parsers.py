@@ -16,21 +16,29 @@ class StrictJSONParser(BaseParser):
     """UTF-8 JSON objects. NaN, Infinity and lone surrogates are refused, by the field they stand in."""
 
     media_type = "application/json"
+    takes: type = dict
 
     def parse(
         self,
         stream: IO[Any],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Any:
         body = stream.read()
         try:
             data = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise ParseError(describe_fault(body, error)) from error
-        if not isinstance(data, dict):
-            raise ParseError(f"The body must be a JSON object, not {_kind(data)}.")
+        if not isinstance(data, self.takes):
+            wanted = "a JSON list" if self.takes is list else "a JSON object"
+            raise ParseError(f"The body must be {wanted}, not {_kind(data)}.")
         return data
+
+
+class JSONListParser(StrictJSONParser):
+    """The same for a body that is a list."""
+
+    takes = list
 
 
 def describe_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
@@ -71,5 +79,5 @@ def _encodable(text: str) -> bool:
 
 
 def _kind(value: object) -> str:
-    names = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean"}
+    names = {dict: "an object", list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean"}
     return names.get(type(value), "null")

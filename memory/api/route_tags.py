@@ -18,6 +18,7 @@ class RouteTag:
 OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
 HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for programs that use its clients")
 MEM0 = RouteTag("mem0", "mem0's API, hosted and open source, for programs that use its clients")
+MEMTENSOR = RouteTag("MemTensor", "MemTensor's MemOS API, for programs that speak it")
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
@@ -40,6 +41,7 @@ ROUTE_TAGS = (
     RouteTag("Operations", "What MemOS holds, does and costs", ("ops", "usage", "health")),
     MEM0,
     HINDSIGHT,
+    MEMTENSOR,
     RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
 )  # fmt: skip
 TAG_OF = {path: tag.name for tag in ROUTE_TAGS for path in tag.paths}

@@ -7,6 +7,7 @@ from memory.api.hindsight.views import BankViewSet
 from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
+from memory.api.memtensor import urls as memtensor
 from memory.api.views import health
 from memory.api.views.activation import ActivationViewSet
 from memory.api.views.adapters import AdapterViewSet
@@ -181,6 +182,7 @@ urlpatterns = [
     path("v1/default/banks/<str:bank_id>/memories/list", BankViewSet.as_view({"get": "units"})),
     path("v1/default/banks/<str:bank_id>/reflect", BankViewSet.as_view({"post": "reflect"})),
     *mem0.urlpatterns,
+    *memtensor.urlpatterns,
     path("mcp", McpViewSet.as_view({"post": "create"})),
     path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
     path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),

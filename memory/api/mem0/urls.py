@@ -1,4 +1,4 @@
-"""The routes of mem0's API."""
+"""The routes of mem0's API, but for `/memories` and `/search`, which `memory.api.memtensor.urls` shares out."""
 
 from django.urls import path
 
@@ -29,12 +29,10 @@ urlpatterns = [
     path("v2/entities/<str:kind>/<path:name>/", Mem0OwnerViewSet.as_view({"delete": "destroy"})),
     path("v1/events/", Mem0EventViewSet.as_view({"get": "list"})),
     path("v1/event/<uuid:event_id>/", Mem0EventViewSet.as_view({"get": "retrieve"})),
-    path("memories", Mem0ServerViewSet.as_view({"post": "create", "get": "list", "delete": "delete_all"})),
     path(
         "memories/<uuid:memory_id>",
         Mem0ServerViewSet.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
     ),
     path("memories/<uuid:memory_id>/history", Mem0ServerViewSet.as_view({"get": "history"})),
-    path("search", Mem0ServerViewSet.as_view({"post": "search_memories"})),
     path("reset", Mem0ServerViewSet.as_view({"post": "reset"})),
 ]

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.event_stream import Slot, respond
+from memory.api.event_stream import Slot, respond, write_event
 from memory.api.schema import IDEMPOTENCY_KEY, event_stream_of
 from memory.api.serializers.answer import (
     QUOTED_TOKENS,
@@ -71,7 +71,15 @@ class AnsweringViewSet(MemosViewSet):
             slot.give_back()
             raise
         events = _retell(prepared) if isinstance(prepared, Reply) else stream_reply(*prepared)
-        return respond(self.request._request, self._events(events), slot)
+        return respond(self.request._request, self._events(events), slot, write=self.write_event)
+
+    def list_said(self, turns: Sequence[NewMemory]) -> Sequence[NewMemory]:
+        """What a model reads as said just now, the question last."""
+        return turns
+
+    def write_event(self, number: int, name: str, data: Any) -> bytes:
+        """An event as it is sent."""
+        return write_event(number, name, data)
 
     def _prepare(
         self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
@@ -82,7 +90,7 @@ class AnsweringViewSet(MemosViewSet):
         idempotency = self.idempotency()
         scope = self.scope_if_there(values["namespace"])
         # Before a namespace is made: a request that is refused makes none.
-        terms = choose_terms(scope, values, turns)
+        terms = choose_terms(scope, values, self.list_said(turns))
         if turns:
             scope = self._writable_scope(values["namespace"])
         if scope is None:

@@ -140,6 +140,15 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
     return [to_dict(memory, sources) for memory in present]
 
 
+def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
+    """Memories of all that the caller reaches, as they are named, each once; those that are not there are left out."""
+    rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids).select_related("namespace")
+    found = {memory.pk: memory for memory in rows}
+    present = [found[identity] for identity in dict.fromkeys(memory_ids) if identity in found]
+    sources = list_sources(present)
+    return [to_dict(memory, sources) for memory in present]
+
+
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
     """What happened to a memory, newest first: former versions, audit events, links, opinions and statements
     that were retired, `limit` of each.

@@ -1,0 +1,175 @@
+"""Answers as MemTensor's clients have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.api.memtensor.filters import TAGS, USER
+from memory.enums import MemoryKind, MemoryState, Role
+from memory.kinds import PREFERENCE_KEY, SESSION_PREFIX
+from memory.owners import own_metadata
+from memory.retrieval.hits import Hit
+
+# What is said by people, everything else, and what was read in it of likes and habits.
+PREFERENCE = "PreferenceMemory"
+TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
+STATUSES = ("activated", "archived")
+
+
+class MemTensorMetadataSerializer(serializers.Serializer):
+    memory_type = serializers.ChoiceField(TYPES, help_text="`UserMemory`: what a person said")
+    status = serializers.ChoiceField(STATUSES)
+    user_id = serializers.CharField(allow_null=True)
+    session_id = serializers.CharField()
+    role = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    info = serializers.DictField(help_text="What the client gave it itself")
+    created_at = serializers.DateTimeField()
+    memory_time = serializers.DateTimeField(help_text="When it was said")
+    relativity = serializers.FloatField(required=False, help_text="Of a search: the relevance, 0 to 1")
+
+
+class MemTensorMemorySerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    memory = serializers.CharField()
+    ref_id = serializers.CharField(help_text="The id in brackets")
+    metadata = MemTensorMetadataSerializer()
+
+
+class CubeMemoriesSerializer(serializers.Serializer):
+    cube_id = serializers.CharField(help_text="As the request names it")
+    memories = MemTensorMemorySerializer(many=True)
+    total_nodes = serializers.IntegerField(help_text="How many there are in all; of a search, how many came back")
+
+
+class MemoriesByKindSerializer(serializers.Serializer):
+    """All that MemOS has is text, of which preferences have a list of their own; the other lists are empty."""
+
+    text_mem = CubeMemoriesSerializer(many=True)
+    pref_mem = CubeMemoriesSerializer(many=True)
+    tool_mem = CubeMemoriesSerializer(many=True)
+    skill_mem = CubeMemoriesSerializer(many=True)
+    act_mem = CubeMemoriesSerializer(many=True)
+    para_mem = CubeMemoriesSerializer(many=True)
+    pref_string = serializers.CharField(allow_blank=True, help_text="The preferences, one in a line")
+    pref_note = serializers.CharField(allow_blank=True)
+
+
+class AddedToCubeSerializer(serializers.Serializer):
+    memory = serializers.CharField()
+    memory_id = serializers.UUIDField()
+    memory_type = serializers.ChoiceField(TYPES)
+    cube_id = serializers.CharField()
+
+
+class DeletedSerializer(serializers.Serializer):
+    status = serializers.ChoiceField(["success", "in_progress"])
+    deleted = serializers.IntegerField()
+
+
+class ChangedMemorySerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    cube_id = serializers.CharField()
+
+
+class FeedbackRecordSerializer(serializers.Serializer):
+    add = ChangedMemorySerializer(many=True)
+    update = ChangedMemorySerializer(  # type: ignore[assignment]
+        many=True, help_text="Always empty: memories are compared in the background"
+    )
+
+
+class FeedbackKeptSerializer(serializers.Serializer):
+    record = FeedbackRecordSerializer()
+
+
+class SuggestedSerializer(serializers.Serializer):
+    query = serializers.ListField(child=serializers.CharField())
+
+
+class ReferenceSerializer(serializers.Serializer):
+    n = serializers.IntegerField(help_text="The answer cites it as [n]")
+    id = serializers.UUIDField()
+    memory = serializers.CharField()
+    ref_id = serializers.CharField()
+
+
+class ChatAnswerSerializer(serializers.Serializer):
+    response = serializers.CharField()
+    reasoning = serializers.CharField(allow_null=True, help_text="Always null")
+    references = ReferenceSerializer(many=True, help_text="What the answer cites")
+
+
+def group(cubes: Sequence[Mapping[str, Any]], *, with_preferences: bool = True) -> dict[str, Any]:
+    """The memories of each cube as the lists by kind that clients expect."""
+    texts, preferences = [], []
+    for cube in cubes:
+        of_kind: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+        for memory in cube["memories"]:
+            of_kind[memory["metadata"]["memory_type"] == PREFERENCE].append(memory)
+        texts.append({**cube, "memories": of_kind[False]})
+        if of_kind[True] and with_preferences:
+            preferences.append({**cube, "memories": of_kind[True], "total_nodes": len(of_kind[True])})
+    lines = [memory["memory"] for cube in preferences for memory in cube["memories"]]
+    empty: dict[str, list[Any]] = {name: [] for name in ("tool_mem", "skill_mem", "act_mem", "para_mem")}
+    return {"text_mem": texts, "pref_mem": preferences, **empty, "pref_string": "\n".join(lines), "pref_note": ""}
+
+
+def describe_hit(hit: Hit) -> dict[str, Any]:
+    """A memory that a search found."""
+    described = _describe(str(hit.id), hit.text, hit.role, hit.metadata)
+    # What was read in turns stands before the first of them; only a preference says how somebody stands to something.
+    if hit.turn < 0 and not hit.session.startswith(SESSION_PREFIX) and PREFERENCE_KEY in hit.metadata:
+        described["metadata"]["memory_type"] = PREFERENCE
+    described["metadata"] |= {
+        "status": STATUSES[0],
+        "session_id": hit.session,
+        "created_at": hit.created_at.isoformat(),
+        "memory_time": hit.occurred_at.isoformat(),
+        "relativity": hit.relevance,
+    }
+    return described
+
+
+def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A memory of a list."""
+    described = _describe(row["id"], row["text"], row["role"], row["metadata"])
+    if row["kind"] == MemoryKind.PREFERENCE:
+        described["metadata"]["memory_type"] = PREFERENCE
+    described["metadata"] |= {
+        "status": STATUSES[row["state"] != MemoryState.ACTIVE],
+        "session_id": row["session_id"],
+        "created_at": row["created_at"],
+        "memory_time": row["occurred_at"],
+    }
+    return described
+
+
+def name_type(role: str) -> str:
+    """Which type a memory of that role is of."""
+    return TYPES[role != Role.USER]
+
+
+def name_reference(memory_id: str) -> str:
+    """How texts refer to a memory."""
+    return f"[{memory_id}]"
+
+
+def _describe(identity: str, text: str, role: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    tags, user = metadata.get(TAGS), metadata.get(USER)
+    return {
+        "id": identity,
+        "memory": text,
+        "ref_id": name_reference(identity),
+        "metadata": {
+            "memory_type": name_type(role),
+            "user_id": user if isinstance(user, str) else None,
+            "role": role,
+            "tags": [one for one in tags if isinstance(one, str)] if isinstance(tags, list) else [],
+            "info": {name: value for name, value in own_metadata(metadata).items() if name != TAGS},
+        },
+    }

@@ -1,0 +1,102 @@
+"""Which memories a request of MemTensor's API is about: cubes by the names that its client has for them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rest_framework.exceptions import ValidationError
+
+from memory.api.memtensor.filters import hold_user
+from memory.api.views.base import MemosViewSet
+from memory.errors import NotFound
+from memory.owners import Owners
+from memory.retrieval.filters import Filter
+from memory.services.cubes.find import find_cube
+from memory.services.tenancy.namespaces import only_namespace
+from memory.types import Access, Scope, session_of_day
+
+# The namespace of a key that reaches all of them, where a request names no cube.
+NAMESPACE = "memtensor"
+
+
+@dataclass(frozen=True, slots=True)
+class CubePlace:
+    """A cube as the request names it, and its memories."""
+
+    cube_id: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a request is about: `names` are cubes, as the client calls them, and their namespaces.
+
+    `where`: without a cube named, only what belongs to the request's user.
+    """
+
+    names: Sequence[tuple[str, str]]
+    user_id: str
+    where: Filter | None = None
+
+    @property
+    def of_user(self) -> bool:
+        return self.where is not None
+
+    def name_session(self, session: str | None, moment: datetime) -> str:
+        """The session of what is said at that moment: where users share a namespace, each has sessions of its own."""
+        if not self.of_user:
+            return session or session_of_day(moment)
+        ids = {"user_id": self.user_id, **({"run_id": session} if session else {})}
+        return Owners(ids).name_session(moment)
+
+
+class CubeNames:
+    """Finds the cubes that a request names: by their ids, or by the names of their namespaces. Part of a view."""
+
+    def reach(self: MemosViewSet, cube_ids: Sequence[str], user_id: str) -> Reached:  # type: ignore[misc]
+        """What the request is about; without cubes what belongs to the user in the key's own namespace.
+
+        Raises NotFound for a cube that the key does not reach, ValidationError where the key has several namespaces.
+        """
+        if cube_ids:
+            return Reached([(one, _name_namespace(self.access, one)) for one in dict.fromkeys(cube_ids)], user_id)
+        # What is shared with the key's owner is no namespace of its own.
+        own = self.request.user
+        assert isinstance(own, Access)
+        name = only_namespace(own)
+        if name is None and not own.all_namespaces:
+            raise ValidationError(
+                {"mem_cube_id": "is missing: this key reaches several namespaces. Name the cubes that are meant."}
+            )
+        return Reached([(name or NAMESPACE, name or NAMESPACE)], user_id, hold_user(user_id))
+
+    def find_places(self: MemosViewSet, reached: Reached, *, create: bool = False) -> list[CubePlace]:  # type: ignore[misc]
+        """The cubes' memories, each once. The key's own namespace is left out where it is not there yet.
+
+        Raises NotFound.
+        """
+        places: dict[int, CubePlace] = {}
+        for cube_id, namespace in reached.names:
+            scope = (
+                self.scope_if_there(namespace)
+                if reached.of_user and not create
+                else self.scope(namespace, create=create)
+            )
+            if scope is not None:
+                places.setdefault(scope.namespace_id, CubePlace(cube_id, scope))
+        return list(places.values())
+
+
+def _name_namespace(access: Access, cube_id: str) -> str:
+    """The namespace of a cube that is named by its id, or by that namespace. Raises NotFound."""
+    try:
+        identity = uuid.UUID(cube_id)
+    except ValueError:
+        return cube_id
+    try:
+        return find_cube(access, identity).namespace.name
+    except NotFound:
+        raise NotFound(f"There is no cube {cube_id} that this key reaches.", detail={"field": "mem_cube_id"}) from None

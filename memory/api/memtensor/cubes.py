@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.fields import StrictCharField
+from memory.api.memtensor.envelope import describe_envelope, envelop
+from memory.api.memtensor.serializers import NameField, OptionalNameField, RefusedPathField
+from memory.api.memtensor.views import MemTensorViewSet
+from memory.api.route_tags import MEMTENSOR
+from memory.enums import AccessScope
+from memory.errors import NotFound
+from memory.models import Cube, User
+from memory.services.cubes.create import create_cube, register_cube
+from memory.services.cubes.find import find_cube_of
+from memory.services.tenancy.users import MAX_NAME_CHARS, create_user, find_user, list_users, namespaces_of, to_dict
+
+
+class MemTensorCreateCubeSerializer(serializers.Serializer):
+    cube_name = NameField(help_text="Without a `cube_id` the name of the new namespace as well")
+    cube_id = OptionalNameField(help_text="The name of the new namespace")
+    owner_id = OptionalNameField(help_text="The user whose it is, by id or name")
+    cube_path = RefusedPathField()
+
+
+class MemTensorRegisterCubeSerializer(serializers.Serializer):
+    mem_cube_name_or_path = OptionalNameField(help_text="A namespace that is there; a path is no name of one")
+    mem_cube_id = OptionalNameField(help_text="The same")
+    user_id = OptionalNameField(help_text="The user whose it is, by id or name")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not (attrs["mem_cube_id"] or attrs["mem_cube_name_or_path"]):
+            raise serializers.ValidationError({"mem_cube_id": "is missing: name a namespace that is there."})
+        return attrs
+
+
+class MemTensorCubeIdSerializer(serializers.Serializer):
+    mem_cube_id = NameField()
+
+
+class MemTensorCubeSerializer(serializers.Serializer):
+    cube_id = serializers.UUIDField()
+    mem_cube_id = serializers.CharField(help_text="The name of its namespace, which names it as well")
+    cube_name = serializers.CharField()
+    owner_id = serializers.UUIDField(allow_null=True)
+
+
+class MemTensorUserCreateSerializer(serializers.Serializer):
+    user_id = OptionalNameField(help_text="The user's name in the namespace")
+    user_name = StrictCharField(
+        required=False, allow_null=True, allow_blank=True, default=None, max_length=MAX_NAME_CHARS,
+        help_text="The user's name for display; without a `user_id` the name in the namespace as well",
+    )  # fmt: skip
+    mem_cube_id = OptionalNameField(help_text="Where the user belongs; left out: the key's namespace")
+    interests = StrictCharField(required=False, allow_null=True, allow_blank=True, default=None, max_length=2000)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not (attrs["user_id"] or attrs["user_name"]):
+            raise serializers.ValidationError({"user_id": "is missing: give a user_id or a user_name."})
+        return attrs
+
+
+class MemTensorUserSerializer(serializers.Serializer):
+    user_id = serializers.CharField(help_text="The user's name: what memories of the user are added under")
+    user_name = serializers.CharField()
+    id = serializers.UUIDField(help_text="As in /v1/users/{user_id}")
+    mem_cube_id = serializers.CharField(help_text="The namespace")
+    cubes = serializers.ListField(child=serializers.CharField(), help_text="All namespaces that are the user's")
+    created_at = serializers.DateTimeField()
+
+
+USER = describe_envelope("UserFound", MemTensorUserSerializer())
+USERS = describe_envelope("UserList", MemTensorUserSerializer(many=True))
+CUBE = describe_envelope("CubeMade", MemTensorCubeSerializer())
+SHOWN_USERS = 200
+
+
+@extend_schema(tags=[MEMTENSOR.name])
+class MemTensorCubeViewSet(MemTensorViewSet):
+    """Cubes, as MemTensor's server makes and finds them."""
+
+    required_scope = {
+        **dict.fromkeys(("create", "register", "classic_register"), AccessScope.ADMIN),
+        "exists": AccessScope.READ,
+    }
+    shared_actions = frozenset({"exists"})
+
+    @extend_schema(
+        operation_id="memtensor_create_cube",
+        summary="Make a new namespace, and a cube of it",
+        request=MemTensorCreateCubeSerializer,
+        responses={200: CUBE},
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(MemTensorCreateCubeSerializer, request.data)
+        cube = create_cube(
+            self.access,
+            namespace=values["cube_id"] or values["cube_name"],
+            name=values["cube_name"],
+            owner_id=self._find_owner(values["owner_id"]),
+            now=timezone.now(),
+            request_id=self.request_id,
+        )
+        return envelop(_tell_cube(cube), "The cube was made.")
+
+    @extend_schema(
+        operation_id="memtensor_register_cube",
+        summary="Make a cube of a namespace that is there",
+        request=MemTensorRegisterCubeSerializer,
+        responses={200: CUBE},
+    )
+    def register(self, request: Request) -> Response:
+        return self._register(request)
+
+    @extend_schema(
+        operation_id="memtensor_classic_register_cube",
+        summary="The same, as the classic route has it",
+        request=MemTensorRegisterCubeSerializer,
+        responses={200: CUBE},
+    )
+    def classic_register(self, request: Request) -> Response:
+        return self._register(request)
+
+    @extend_schema(
+        operation_id="memtensor_exist_mem_cube_id",
+        summary="Whether there is a cube that the key reaches",
+        request=MemTensorCubeIdSerializer,
+        responses={200: describe_envelope("CubeExists", serializers.DictField(child=serializers.BooleanField()))},
+    )
+    def exists(self, request: Request) -> Response:
+        cube_id = self.valid(MemTensorCubeIdSerializer, request.data)["mem_cube_id"]
+        try:
+            [(_, namespace)] = self.reach([cube_id], cube_id).names
+            find_cube_of(self.access, namespace=namespace)
+        except NotFound:
+            return envelop({cube_id: False}, "There is no such cube that this key reaches.")
+        return envelop({cube_id: True}, "There is.")
+
+    def _register(self, request: Request) -> Response:
+        values = self.valid(MemTensorRegisterCubeSerializer, request.data)
+        namespace = values["mem_cube_id"] or values["mem_cube_name_or_path"]
+        cube = register_cube(
+            self.access,
+            namespace=namespace,
+            name=values["mem_cube_name_or_path"] or namespace,
+            owner_id=self._find_owner(values["user_id"]),
+            now=timezone.now(),
+            request_id=self.request_id,
+        )
+        return envelop(_tell_cube(cube), "The cube was registered.")
+
+    def _find_owner(self, name: str | None) -> uuid.UUID | None:
+        if name is None:
+            return None
+        return _find_user(self, name).pk
+
+
+@extend_schema(tags=[MEMTENSOR.name])
+class MemTensorUserViewSet(MemTensorViewSet):
+    """Users, as MemTensor's server has them: by the names that their memories are added under."""
+
+    required_scope = {
+        **dict.fromkeys(("list_users", "retrieve", "classic_list"), AccessScope.READ),
+        **dict.fromkeys(("create", "classic_create"), AccessScope.WRITE),
+    }
+
+    @extend_schema(operation_id="memtensor_list_users", summary="The newest users, 200 at most", responses={200: USERS})
+    def list_users(self, request: Request) -> Response:
+        return self._list()
+
+    @extend_schema(
+        operation_id="memtensor_classic_list_users",
+        summary="The same, as the classic route has it",
+        responses={200: USERS},
+    )
+    def classic_list(self, request: Request) -> Response:
+        return self._list()
+
+    @extend_schema(operation_id="memtensor_get_user", summary="One user, by id or name", responses={200: USER})
+    def retrieve(self, request: Request, user_id: str) -> Response:
+        return envelop(self._tell([_find_user(self, user_id)])[0], "The user.")
+
+    @extend_schema(
+        operation_id="memtensor_register_user",
+        summary="Make a user",
+        request=MemTensorUserCreateSerializer,
+        responses={200: USER},
+    )
+    def create(self, request: Request) -> Response:
+        return self._create(request)
+
+    @extend_schema(
+        operation_id="memtensor_classic_create_user",
+        summary="The same, as the classic route has it",
+        request=MemTensorUserCreateSerializer,
+        responses={200: USER},
+    )
+    def classic_create(self, request: Request) -> Response:
+        return self._create(request)
+
+    def _create(self, request: Request) -> Response:
+        values = self.valid(MemTensorUserCreateSerializer, request.data)
+        name = values["user_id"] or values["user_name"]
+        cube_ids = [values["mem_cube_id"]] if values["mem_cube_id"] else []
+        reached = self.reach(cube_ids, name)
+        [place] = self.find_places(reached, create=reached.of_user)
+        user = create_user(
+            self.access,
+            namespace=place.scope.namespace,
+            name=name,
+            display_name=values["user_name"] or "",
+            preferences={"interests": values["interests"]} if values["interests"] else None,
+            now=timezone.now(),
+            request_id=self.request_id,
+        )
+        return envelop(self._tell([user])[0], "The user was made.")
+
+    def _list(self) -> Response:
+        rows, following = list_users(self.access, limit=SHOWN_USERS)
+        says = f"The newest {SHOWN_USERS}: GET /v1/users pages through the others." if following else "All users."
+        return envelop(self._tell(rows), says)
+
+    def _tell(self, rows: list[User]) -> list[dict[str, Any]]:
+        others = namespaces_of(self.access, rows)
+        told = [to_dict(row, others[row.pk]) for row in rows]
+        return [
+            {
+                "user_id": one["name"],
+                "user_name": one["display_name"] or one["name"],
+                "id": one["id"],
+                "mem_cube_id": one["namespace"],
+                "cubes": one["namespaces"],
+                "created_at": one["created_at"],
+            }
+            for one in told
+        ]
+
+
+def _find_user(view: MemTensorViewSet, name: str) -> User:
+    """A user by id, or by a name that only one of those has whom the caller sees. Raises NotFound, ValidationError."""
+    try:
+        return find_user(view.access, user_id=uuid.UUID(name))
+    except ValueError:
+        rows, _ = list_users(view.access, name=name, limit=2)
+    if not rows:
+        raise NotFound(f"There is no user {name!r} that this key reaches.", detail={"field": "user_id"})
+    if len(rows) > 1:
+        raise ValidationError({"user_id": f"names several users: {', '.join(str(row.pk) for row in rows)}, …"})
+    return rows[0]
+
+
+def _tell_cube(cube: Cube) -> dict[str, Any]:
+    return {
+        "cube_id": str(cube.pk),
+        "mem_cube_id": cube.namespace.name,
+        "cube_name": cube.name,
+        "owner_id": str(cube.owner_id) if cube.owner_id else None,
+    }

@@ -1,0 +1,54 @@
+"""The envelope of every answer of MemTensor's API, `{code, message, data}`; a refusal has our `error` beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.http import HttpResponse
+from drf_spectacular.utils import inline_serializer
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from memory.api.errors import exception_handler
+from memory.api.serializers.errors import ErrorSerializer
+
+OK = 200
+
+
+class MemTensorErrorSerializer(ErrorSerializer):
+    """Every error of these routes: what its clients look for, and what every error of MemOS says."""
+
+    code = serializers.IntegerField(required=False, help_text="The HTTP status")
+    message = serializers.CharField(required=False, help_text="As in `error`")
+    data = serializers.JSONField(required=False, help_text="Always null")  # type: ignore[assignment]
+
+
+def envelop(data: Any, message: str) -> Response:
+    """What went well."""
+    return Response({"code": OK, "message": message, "data": data})
+
+
+def describe_envelope(name: str, data: serializers.Field) -> serializers.Serializer:
+    """The shape of an answer whose `data` is this."""
+    return inline_serializer(
+        f"MemTensor{name}",
+        {
+            "code": serializers.IntegerField(help_text="The HTTP status"),
+            "message": serializers.CharField(help_text="What became of the request, in a sentence or two"),
+            "data": data,
+        },
+    )
+
+
+def answer_error(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """DRF's hook: every refusal in the envelope."""
+    answered = exception_handler(error, context)
+    if answered is not None:
+        answered.content = orjson.dumps(wrap_error(orjson.loads(answered.content), answered.status_code))
+    return answered
+
+
+def wrap_error(body: dict[str, Any], status: int) -> dict[str, Any]:
+    """An error of ours with what MemTensor's clients look for."""
+    return {"code": status, "message": body["error"]["message"], "data": None, **body}

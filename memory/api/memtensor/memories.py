@@ -1,0 +1,160 @@
+"""What the routes of MemTensor's API do with memories, the newer ones and the classic ones alike."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from memory.api.mem0.base import tell_outcome
+from memory.api.memtensor import answers, filters
+from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
+from memory.api.memtensor.envelope import envelop
+from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes
+from memory.api.views.base import MemosViewSet
+from memory.enums import MemoryKind, Role
+from memory.retrieval.filters import Filter
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import read
+from memory.services.memories.read import MemoryFilter
+from memory.services.recall.search import Ask
+from memory.services.recall.search_across import search_across
+from memory.types import NewMemory
+
+NO_INTERNET = " The internet was not searched: MemOS reads its own memories only."
+_KEPT = ("task_id", "manager_user_id", "project_id", "source")
+
+
+class MemoryDoors(CubeNames, MemosViewSet):
+    """Adds, finds and lists memories of the cubes that a request names."""
+
+    def add_memories(self, values: Mapping[str, Any]) -> Response:
+        """Remembers the messages in each of the cubes, all or nothing."""
+        reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
+        now = timezone.now()
+        kept = {name: values[name] for name in _KEPT if values[name] is not None}
+        tags = {filters.TAGS: values["custom_tags"]} if values["custom_tags"] else {}
+        metadata = {**(values["info"] or {}), **kept, **tags, filters.USER: values["user_id"]}
+        turns, left_out = [], set()
+        for message in values["messages"]:
+            content = message["content"]
+            left_out |= set(content.left_out) if content else set()
+            if content is None or not content.text:
+                continue
+            session = reached.name_session(values["session_id"], message["chat_time"] or now)
+            turns.append(
+                NewMemory(session, message["role"], content.text, message["name"] or "", metadata, message["chat_time"])
+            )
+        if not turns:
+            raise ValidationError({"messages": "hold no text: send files to POST /v1/documents."})
+        idempotency = self.idempotency()
+        places = self.find_places(reached, create=True)
+        items = [(place.scope, turn) for place in places for turn in turns]
+        done = ingest_batch(items, now=now, idempotency=idempotency)
+        added = [
+            {
+                "memory": turn.text,
+                "memory_id": str(outcome.memory_id),
+                "memory_type": answers.name_type(turn.role),
+                "cube_id": place.cube_id,
+            }
+            for (place, turn), outcome in zip(
+                ((place, turn) for place in places for turn in turns), done.outcomes, strict=True
+            )
+            if outcome.accepted
+        ]
+        says = tell_outcome(places[0].scope, done, infer=None if values["mode"] == "fine" else False)
+        if left_out:
+            says += f" Parts that are no text were left out: {', '.join(sorted(left_out))}."
+        return envelop(added, says)
+
+    def search_cubes(self, values: Mapping[str, Any]) -> Response:
+        """What answers the question best, of all the cubes together."""
+        reached = self.reach(list_cubes(values, "readable_cube_ids", "install_cube_ids"), values["user_id"])
+        where = filters.join(reached.where, values["filter"])
+        places = self.find_places(reached)
+        found = self.find_hits(places, values["query"], values["top_k"], where, least=values["relativity"])
+        total = sum(len(cube["memories"]) for cube in found)
+        says = f"{total} {'memory' if total == 1 else 'memories'} found."
+        grouped = answers.group(found, with_preferences=values["include_preference"] is not False)
+        return envelop(grouped, says + (NO_INTERNET if values["internet_search"] else ""))
+
+    def find_hits(
+        self, places: Sequence[CubePlace], query: str, top_k: int, where: Filter | None, *, least: float | None = None
+    ) -> list[dict[str, Any]]:
+        """The memories of each cube that answer, best first."""
+        if not places:
+            return []
+        ask = Ask(query, top_k, timezone.now(), where=where, min_relevance=least or 0.0)
+        hits = search_across([place.scope for place in places], ask).hits
+        cubes = []
+        for place in places:
+            own = [answers.describe_hit(one.hit) for one in hits if one.scope.namespace_id == place.scope.namespace_id]
+            cubes.append({"cube_id": place.cube_id, "memories": own, "total_nodes": len(own)})
+        return cubes
+
+    def list_everything(self, values: Mapping[str, Any]) -> Response:
+        """All memories of the cubes, newest first, up to MAX_PAGE_SIZE of each; or those that answer a question."""
+        reached = self.reach(list_cubes(values, "mem_cube_ids"), values["user_id"])
+        places = self.find_places(reached)
+        kind = MemoryKind.PREFERENCE.value if values["memory_type"] == "pref_mem" else None
+        if values["memory_type"] not in (None, "text_mem", "pref_mem"):
+            nothing = [{"cube_id": place.cube_id, "memories": [], "total_nodes": 0} for place in places]
+            return envelop(nothing, f"No {values['memory_type']}: what MemOS keeps of these cubes is text_mem.")
+        if values["search_query"] is not None:
+            return envelop(self.find_hits(places, values["search_query"], 100, reached.where), "Memories found.")
+        cubes = [self.list_place(place, reached.where, page=1, size=MAX_PAGE_SIZE, kind=kind) for place in places]
+        says = "All memories."
+        if any(cube["total_nodes"] > MAX_PAGE_SIZE for cube in cubes):
+            says = f"The newest {MAX_PAGE_SIZE} of each cube: POST /product/get_memory pages through the others."
+        return envelop(cubes, says)
+
+    def list_place(
+        self, place: CubePlace, where: Filter | None, *, page: int, size: int, kind: str | None = None
+    ) -> dict[str, Any]:
+        """A page of a cube's memories, and how many there are; `kind`: only those."""
+        wanted = MemoryFilter(kind=kind, limit=size)
+        rows, total = read.list_slice(
+            place.scope, wanted=wanted, offset=(page - 1) * size, now=timezone.now(), where=where
+        )
+        return {
+            "cube_id": place.cube_id,
+            "memories": [answers.describe_row(row) for row in rows],
+            "total_nodes": total,
+        }
+
+    def take_feedback(self, values: Mapping[str, Any]) -> Response:
+        """Remembers what is said of memories, with which they are. Raises NotFound for one that the cubes lack."""
+        reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
+        idempotency = self.idempotency()
+        places = self.find_places(reached, create=True)
+        named: list[uuid.UUID] = values["retrieved_memory_ids"] or []
+        known = {row["id"] for place in places for row in read.get_many(place.scope, named)}
+        if unknown := [one for one in named if str(one) not in known]:
+            raise ValidationError({"retrieved_memory_ids": f"{unknown[0]} is no memory of these cubes."})
+        now = timezone.now()
+        about = {"feedback_on": [str(one) for one in named]} if named else {}
+        metadata = {**(values["info"] or {}), **about, filters.USER: values["user_id"]}
+        said_at = values["feedback_time"]
+        session = reached.name_session(values["session_id"], said_at or now)
+        turn = NewMemory(session, Role.USER, values["feedback_content"], "", metadata, said_at)
+        done = ingest_batch([(place.scope, turn) for place in places], now=now, idempotency=idempotency)
+        added = [
+            {"id": str(outcome.memory_id), "text": turn.text, "cube_id": place.cube_id}
+            for place, outcome in zip(places, done.outcomes, strict=True)
+            if outcome.accepted
+        ]
+        says = tell_outcome(places[0].scope, done, infer=False)
+        says += " What it corrects is superseded in the background."
+        if values["corrected_answer"]:
+            says += " No corrected answer was made: POST /product/chat/complete answers anew."
+        return envelop({"record": {"add": added, "update": []}}, says)
+
+    def reach_one(self, cube_id: str | None, user_id: str) -> tuple[Reached, list[CubePlace]]:
+        """One cube, or what belongs to the user."""
+        reached = self.reach([cube_id] if cube_id else [], user_id)
+        return reached, self.find_places(reached)

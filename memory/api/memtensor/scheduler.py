@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory import deadline
+from memory.api.event_stream import Slot, respond
+from memory.api.memtensor.envelope import describe_envelope, envelop
+from memory.api.memtensor.views import MemTensorViewSet
+from memory.api.route_tags import MEMTENSOR
+from memory.api.schema import event_stream_of
+from memory.enums import AccessScope, JobState
+from memory.services.jobs import manage
+from memory.services.jobs.manage import JobFilter
+from memory.services.jobs.waiting import LONGEST_WAIT_SECONDS, Waited, queue_status, to_dict, wait_for
+from memory.text.json_values import encode
+
+# Their words for the states of our jobs.
+STATUSES = {
+    JobState.QUEUED: "waiting",
+    JobState.RUNNING: "in_progress",
+    JobState.DONE: "completed",
+    JobState.FAILED: "failed",
+    JobState.DISCARDED: "cancelled",
+}
+SHOWN_JOBS = 200
+# How long a piece of a streamed wait is.
+STEP_SECONDS = 2.0
+TASK_STATUSES = tuple(STATUSES.values())
+
+
+class SchedulerSerializer(serializers.Serializer):
+    """Query parameters; empty ones narrow nothing."""
+
+    user_name = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
+                                      trim_whitespace=False, help_text="A cube")  # fmt: skip
+    mem_cube_id = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
+                                        trim_whitespace=False, help_text="The same")  # fmt: skip
+
+
+class TasksSerializer(SchedulerSerializer):
+    task_id = serializers.UUIDField(required=False, default=None, help_text="One job")
+
+
+class WaitSerializer(SchedulerSerializer):
+    timeout_seconds = serializers.FloatField(required=False, default=120.0, min_value=0, max_value=LONGEST_WAIT_SECONDS)
+
+
+class TaskSerializer(serializers.Serializer):
+    task_id = serializers.UUIDField()
+    status = serializers.ChoiceField(TASK_STATUSES)
+    label = serializers.CharField(help_text="The kind of job")  # type: ignore[assignment]
+
+
+class TaskCountsSerializer(serializers.Serializer):
+    waiting = serializers.IntegerField()
+    in_progress = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+class PriorityCountsSerializer(serializers.Serializer):
+    priority = serializers.CharField()
+    queued = serializers.IntegerField()
+    running = serializers.IntegerField()
+    oldest_at = serializers.DateTimeField(allow_null=True)
+
+
+class TaskLagSerializer(serializers.Serializer):
+    entities_seconds = serializers.FloatField()
+    settling_seconds = serializers.FloatField()
+
+
+class AllTasksSerializer(serializers.Serializer):
+    scheduler_summary = TaskCountsSerializer()
+    all_tasks_summary = TaskCountsSerializer()
+    priorities = PriorityCountsSerializer(many=True)
+    lag = TaskLagSerializer(help_text="Seconds that new turns wait to be read for names, and to be compared")
+
+
+class TaskQueueSerializer(serializers.Serializer):
+    user_name = serializers.CharField(allow_null=True)
+    remaining_tasks_count = serializers.IntegerField(help_text="That wait or run")
+    pending_tasks_count = serializers.IntegerField(help_text="That wait")
+    running_tasks_count = serializers.IntegerField()
+    priorities = PriorityCountsSerializer(many=True)
+
+
+class TasksWaitedSerializer(serializers.Serializer):
+    user_name = serializers.CharField(allow_null=True)
+    running_tasks = serializers.IntegerField(help_text="Jobs that were left")
+    remaining_turns = serializers.IntegerField(help_text="Turns that were not read or compared yet")
+    waited_seconds = serializers.FloatField()
+    timed_out = serializers.BooleanField()
+
+
+@extend_schema(tags=[MEMTENSOR.name])
+class MemTensorSchedulerViewSet(MemTensorViewSet):
+    """What waits in the background, as MemTensor's scheduler says it."""
+
+    required_scope = AccessScope.READ
+    shared_actions = frozenset({"all_status", "status", "queue", "wait", "wait_stream"})
+
+    @extend_schema(
+        operation_id="memtensor_scheduler_allstatus",
+        summary="How many jobs wait and run",
+        parameters=[SchedulerSerializer],
+        responses={200: describe_envelope("AllTasks", AllTasksSerializer())},
+    )
+    def all_status(self, request: Request) -> Response:
+        _, namespaces = self._cube(self.valid(SchedulerSerializer, request.query_params))
+        found = queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        told = to_dict(found)
+        counts: Counter[str] = Counter()
+        for jobs in found.by_priority.values():
+            counts.update({"waiting": jobs.queued, "in_progress": jobs.running, "total": jobs.total})
+        summary = {name: counts[name] for name in ("waiting", "in_progress", "total")}
+        data = {"scheduler_summary": summary, "all_tasks_summary": summary}
+        return envelop({**data, "priorities": told["priorities"], "lag": told["lag"]}, "Summary of the jobs.")
+
+    @extend_schema(
+        operation_id="memtensor_scheduler_status",
+        summary="The newest jobs, or one",
+        parameters=[TasksSerializer],
+        responses={200: describe_envelope("Tasks", TaskSerializer(many=True))},
+    )
+    def status(self, request: Request) -> Response:
+        values = self.valid(TasksSerializer, request.query_params)
+        if values["task_id"]:
+            return envelop([_tell(manage.to_dict(manage.find(self.access, job_id=values["task_id"])))], "The job.")
+        _, namespaces = self._cube(values)
+        wanted = JobFilter(namespace=namespaces[0] if namespaces else None, limit=SHOWN_JOBS)
+        rows, _ = manage.list_jobs(self.access, wanted=wanted)
+        return envelop([_tell(row) for row in rows], f"The newest {SHOWN_JOBS} jobs at most.")
+
+    @extend_schema(
+        operation_id="memtensor_scheduler_task_queue_status",
+        summary="What waits, by priority",
+        parameters=[SchedulerSerializer],
+        responses={200: describe_envelope("TaskQueue", TaskQueueSerializer())},
+    )
+    def queue(self, request: Request) -> Response:
+        cube, namespaces = self._cube(self.valid(SchedulerSerializer, request.query_params))
+        found = queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        jobs = found.by_priority.values()
+        data = {
+            "user_name": cube,
+            "remaining_tasks_count": found.total,
+            "pending_tasks_count": sum(one.queued for one in jobs),
+            "running_tasks_count": sum(one.running for one in jobs),
+            "priorities": to_dict(found)["priorities"],
+        }
+        return envelop(data, "Status of the queue.")
+
+    @extend_schema(
+        operation_id="memtensor_scheduler_wait",
+        summary="Wait until nothing of a cube waits any more",
+        request=None,
+        parameters=[WaitSerializer],
+        responses={200: describe_envelope("TasksWaited", TasksWaitedSerializer())},
+    )
+    def wait(self, request: Request) -> Response:
+        values = self.valid(WaitSerializer, request.query_params)
+        cube, namespaces = self._cube(values)
+        # Named namespaces are looked up before anybody waits.
+        queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        with Slot(self.access.actor), deadline.without_limit():
+            waited = wait_for(self.access, namespaces=namespaces, seconds=_limit(values["timeout_seconds"]))
+        data = {
+            "user_name": cube,
+            "running_tasks": waited.jobs,
+            "remaining_turns": waited.turns,
+            "waited_seconds": round(waited.seconds, 3),
+            "timed_out": not waited.is_idle,
+        }
+        return envelop(data, "idle" if waited.is_idle else "timeout")
+
+    @extend_schema(
+        operation_id="memtensor_scheduler_wait_stream",
+        summary="The same, with a word every two seconds",
+        request=None,
+        parameters=[WaitSerializer],
+        responses=event_stream_of(
+            "Lines `data:` with {user_name, active_tasks, remaining_turns, elapsed_seconds, status: running, idle or "
+            "timeout, timed_out}; the last is idle or timeout, or has an `error`."
+        ),
+    )
+    def wait_stream(self, request: Request) -> StreamingHttpResponse:
+        values = self.valid(WaitSerializer, request.query_params)
+        cube, namespaces = self._cube(values)
+        queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        slot = Slot(self.access.actor)
+        events = self._wait(cube, namespaces, _limit(values["timeout_seconds"]))
+        return respond(request._request, events, slot, write=_write_line)
+
+    def _wait(
+        self, cube: str | None, namespaces: list[str] | None, seconds: float
+    ) -> Generator[tuple[str, Any] | None]:
+        began = time.monotonic()
+        while True:
+            left = max(seconds - (time.monotonic() - began), 0.0)
+            waited = wait_for(self.access, namespaces=namespaces, seconds=min(left, STEP_SECONDS))
+            is_over = time.monotonic() - began >= seconds
+            status = "idle" if waited.is_idle else "timeout" if is_over else "running"
+            yield status, _tell_wait(cube, waited, status, time.monotonic() - began)
+            if status != "running":
+                return
+
+    def _cube(self, values: dict[str, Any]) -> tuple[str | None, list[str] | None]:
+        """The cube as it is named, and its namespace; None for all that the key reaches. Raises NotFound."""
+        cube = values["user_name"] or values["mem_cube_id"] or None
+        if cube is None:
+            return None, None
+        places = self.find_places(self.reach([cube], cube))
+        return cube, [place.scope.namespace for place in places]
+
+
+def _limit(seconds: float) -> float:
+    """Without a process for those who wait, nobody does: they would hold the threads of all others."""
+    return seconds if settings.MEMOS_STREAM_THREADS else 0.0
+
+
+def _tell(job: dict[str, Any]) -> dict[str, Any]:
+    return {"task_id": job["id"], "status": STATUSES[JobState(job["state"])], "label": job["kind"]}
+
+
+def _tell_wait(cube: str | None, waited: Waited, status: str, seconds: float) -> dict[str, Any]:
+    return {
+        "user_name": cube,
+        "active_tasks": waited.jobs,
+        "remaining_turns": waited.turns,
+        "elapsed_seconds": round(seconds, 3),
+        "status": status,
+        "timed_out": status == "timeout",
+    }
+
+
+def _write_line(number: int, name: str, data: Any) -> bytes:
+    return b"data: %s\n\n" % encode(data)
