@@ -44,6 +44,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer from a cube, as the classic route does: `data` is the text
+         * @description Answers from a cube, as MemTensor's server does.
+         */
+        post: operations["memtensor_classic_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/configure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says what of a configuration holds; nothing is changed
+         * @description The classic routes where no other API has them.
+         */
+        post: operations["memtensor_configure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -95,6 +135,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mem_cubes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same, as the classic route has it
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        post: operations["memtensor_classic_register_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/memories": {
         parameters: {
             query?: never;
@@ -103,19 +163,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The memories of a user, an agent or a run
-         * @description The routes of mem0's open-source server. A memory has all the ids that it was given.
+         * The memories of a user, an agent or a run; with `mem_cube_id` those of a cube
+         * @description `/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's.
          */
         get: operations["mem0_server_list"];
         put?: never;
         /**
-         * Remember messages
-         * @description The routes of mem0's open-source server. A memory has all the ids that it was given.
+         * Remember messages; with `mem_cube_id`, `memory_content` or `doc_path` as MemTensor's server does
+         * @description `/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's.
          */
         post: operations["mem0_server_add"];
         /**
          * Delete the memories of a user, an agent or a run; each can be restored
-         * @description The routes of mem0's open-source server. A memory has all the ids that it was given.
+         * @description `/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's.
          */
         delete: operations["mem0_server_delete_all"];
         options?: never;
@@ -171,6 +231,510 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/memtensor/memories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The memories of a cube, or of a user
+         * @description The classic routes where no other API has them.
+         */
+        get: operations["memtensor_classic_list"];
+        put?: never;
+        /**
+         * Remember messages
+         * @description The classic routes where no other API has them.
+         */
+        post: operations["memtensor_classic_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/memtensor/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find the memories that answer
+         * @description The classic routes where no other API has them.
+         */
+        post: operations["memtensor_classic_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/add": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remember messages in one or several cubes
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/chat/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer from a cube, and remember both
+         * @description Answers from a cube, as MemTensor's server does.
+         */
+        post: operations["memtensor_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/chat/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same, sent while it is made
+         * @description Answers from a cube, as MemTensor's server does.
+         */
+        post: operations["memtensor_chat_stream"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/create_cube": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new namespace, and a cube of it
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        post: operations["memtensor_create_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/delete_memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete memories by their ids, or those that a filter holds for; each can be restored
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_delete_memory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/exist_mem_cube_id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Whether there is a cube that the key reaches
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        post: operations["memtensor_exist_mem_cube_id"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remember what is said of memories
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_feedback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/get_all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * All memories of cubes, newest first
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_get_all"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/get_memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A page of a cube's memories, by kind
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_get_memory_page"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/get_memory/{memory_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One memory
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        get: operations["memtensor_get_memory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/get_memory_by_ids": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Memories by their ids; those that are not there are left out
+         * @description Memories by their ids: the body is a mere list.
+         */
+        post: operations["memtensor_get_memory_by_ids"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/get_user_names_by_memory_ids": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Whose memories are, by their ids
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_get_user_names"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/register_cube": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a cube of a namespace that is there
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        post: operations["memtensor_register_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/scheduler/allstatus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many jobs wait and run
+         * @description What waits in the background, as MemTensor's scheduler says it.
+         */
+        get: operations["memtensor_scheduler_allstatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/scheduler/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The newest jobs, or one
+         * @description What waits in the background, as MemTensor's scheduler says it.
+         */
+        get: operations["memtensor_scheduler_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/scheduler/task_queue_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What waits, by priority
+         * @description What waits in the background, as MemTensor's scheduler says it.
+         */
+        get: operations["memtensor_scheduler_task_queue_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/scheduler/wait": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Wait until nothing of a cube waits any more
+         * @description What waits in the background, as MemTensor's scheduler says it.
+         */
+        post: operations["memtensor_scheduler_wait"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/scheduler/wait/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same, with a word every two seconds
+         * @description What waits in the background, as MemTensor's scheduler says it.
+         */
+        post: operations["memtensor_scheduler_wait_stream"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find the memories of one or several cubes that answer
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Questions that a cube's memories may answer
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_suggestions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The newest users, 200 at most
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        get: operations["memtensor_list_users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One user, by id or name
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        get: operations["memtensor_get_user"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/users/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a user
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        post: operations["memtensor_register_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/reset": {
         parameters: {
             query?: never;
@@ -201,10 +765,34 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Find the memories that answer
-         * @description The routes of mem0's open-source server. A memory has all the ids that it was given.
+         * Find the memories that answer; with cubes as MemTensor's server does
+         * @description `/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's.
          */
         post: operations["mem0_server_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The same, as the classic route has it
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        get: operations["memtensor_classic_list_users"];
+        put?: never;
+        /**
+         * The same, as the classic route has it
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        post: operations["memtensor_classic_create_user"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3061,6 +3649,48 @@ export interface components {
             /** @description Another place for the ids */
             filters?: components["schemas"]["OwnersRequest"] | null;
         };
+        /**
+         * @description * `fast` - fast
+         *     * `fine` - fine
+         * @enum {string}
+         */
+        AddMemoryModeEnum: "fast" | "fine";
+        /**
+         * @description Not used: `chat_history` (the session's own turns are what was said before), `async_mode` and `mode`: all of it
+         *     is stored, and found, when this is answered.
+         */
+        AddMemoryRequest: {
+            /**
+             * @description Whose it is
+             * @default default
+             */
+            user_id?: string;
+            session_id?: string | null;
+            task_id?: string | null;
+            manager_user_id?: string | null;
+            project_id?: string | null;
+            /** @description Each of them remembers all of it */
+            writable_cube_ids?: string[] | null;
+            /** @description The same for one */
+            mem_cube_id?: string | null;
+            async_mode?: components["schemas"]["AsyncModeEnum"] | components["schemas"]["NullEnum"];
+            mode?: components["schemas"]["AddMemoryModeEnum"] | components["schemas"]["NullEnum"];
+            /** @description A text, or messages {role, content, name, chat_time}; parts that are no text are left out */
+            messages?: string | Record<string, unknown>[] | null;
+            /** @description Instead of `messages`: what the user says */
+            memory_content?: string | null;
+            /** @description Refused: this server opens no paths */
+            doc_path?: string | null;
+            /** @description Where it is from */
+            source?: string | null;
+            custom_tags?: string[] | null;
+            /** @default {} */
+            info?: {
+                [key: string]: unknown;
+            } | null;
+            is_feedback?: boolean | null;
+            is_upload_skill?: boolean | null;
+        };
         Added: {
             /** @description What became of the messages */
             message: string;
@@ -3087,6 +3717,13 @@ export interface components {
             event: components["schemas"]["EventEnum"];
             data: components["schemas"]["AddedData"];
         };
+        AddedToCube: {
+            memory: string;
+            /** Format: uuid */
+            memory_id: string;
+            memory_type: components["schemas"]["MemTensorMemoryTypeEnum"];
+            cube_id: string;
+        };
         Alias: {
             /** Format: uuid */
             id: string;
@@ -3103,6 +3740,13 @@ export interface components {
              */
             link: components["schemas"]["LinkEnum"];
             mentions: number;
+        };
+        AllTasks: {
+            scheduler_summary: components["schemas"]["TaskCounts"];
+            all_tasks_summary: components["schemas"]["TaskCounts"];
+            priorities: components["schemas"]["PriorityCounts"][];
+            /** @description Seconds that new turns wait to be read for names, and to be compared */
+            lag: components["schemas"]["TaskLag"];
         };
         /** @description Where a pack's text may be kept by a provider's prompt cache. */
         Answer: {
@@ -3248,6 +3892,12 @@ export interface components {
             /** @description By words */
             lexical: components["schemas"]["ArmShare"];
         };
+        /**
+         * @description * `async` - async
+         *     * `sync` - sync
+         * @enum {string}
+         */
+        AsyncModeEnum: "async" | "sync";
         Attempt: {
             /** Format: date-time */
             at: string;
@@ -3641,6 +4291,19 @@ export interface components {
             /** @description What did not work fully: embedding_delayed, session_window_unavailable */
             degraded: components["schemas"]["DegradationEnum"][];
         };
+        ChangedMemory: {
+            /** Format: uuid */
+            id: string;
+            text: string;
+            cube_id: string;
+        };
+        ChatAnswer: {
+            response: string;
+            /** @description Always null */
+            reasoning: string | null;
+            /** @description What the answer cites */
+            references: components["schemas"]["Reference"][];
+        };
         /** @description A chat completion of OpenAI's API. Any other field is passed on to the model as it is. */
         ChatCompletionRequest: {
             /**
@@ -3763,7 +4426,7 @@ export interface components {
              *     * `not_in_sources` - Not In Sources
              */
             reason: components["schemas"]["CitedAnswerReasonEnum"] | components["schemas"]["NullEnum"];
-            mode: components["schemas"]["ModeEnum"];
+            mode: components["schemas"]["CitedAnswerModeEnum"];
             /** @description The model that wrote it, as `provider/model` */
             model: string | null;
             /** @description What follows `response_schema` */
@@ -3792,6 +4455,12 @@ export interface components {
             degraded: components["schemas"]["DegradationEnum"][];
             request_id: string;
         };
+        /**
+         * @description * `extractive` - Extractive
+         *     * `model` - Model
+         * @enum {string}
+         */
+        CitedAnswerModeEnum: "extractive" | "model";
         /**
          * @description * `nothing_found` - Nothing Found
          *     * `below_relevance_floor` - Below Floor
@@ -3883,6 +4552,18 @@ export interface components {
         };
         CondensationList: {
             condensations: components["schemas"]["Condensation"][];
+        };
+        /** @description Whatever a configuration of theirs holds. */
+        ConfigureRequest: {
+            user_id?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        Configured: {
+            /** @description What is so already */
+            applied: string[];
+            /** @description What this request cannot set */
+            ignored: string[];
         };
         /** @description A content to remember. */
         ContentRequest: {
@@ -4306,6 +4987,13 @@ export interface components {
              */
             unknown_sender?: boolean;
         };
+        CubeMemories: {
+            /** @description As the request names it */
+            cube_id: string;
+            memories: components["schemas"]["MemTensorMemory"][];
+            /** @description How many there are in all; of a search, how many came back */
+            total_nodes: number;
+        };
         CubeOfHit: {
             /** Format: uuid */
             id: string;
@@ -4367,6 +5055,28 @@ export interface components {
         DeleteManyRequest: {
             memories: components["schemas"]["MemoryToDeleteRequest"][];
         };
+        DeleteMemoryRequest: {
+            writable_cube_ids?: string[] | null;
+            /** @description The same for one */
+            mem_cube_id?: string | null;
+            /** @description Only what belongs to this user */
+            user_id?: string | null;
+            /** @description Only what was said in this session */
+            session_id?: string | null;
+            /** @description The same */
+            conversation_id?: string | null;
+            memory_ids?: string[] | null;
+            /** @description Refused: DELETE /v1/documents/{document_id} deletes a document */
+            file_ids?: string[] | null;
+            /** @description MemTensor's filter language */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        Deleted: {
+            status: components["schemas"]["DeletedStatusEnum"];
+            deleted: number;
+        };
         DeletedCounts: {
             redis_keys: number;
             /** @description With the chunks of the documents */
@@ -4378,6 +5088,12 @@ export interface components {
             quarantined: number;
             audit: number;
         };
+        /**
+         * @description * `success` - success
+         *     * `in_progress` - in_progress
+         * @enum {string}
+         */
+        DeletedStatusEnum: "success" | "in_progress";
         Delivery: {
             /** Format: uuid */
             id: string;
@@ -5323,6 +6039,14 @@ export interface components {
          * @enum {string}
          */
         FeedbackEnum: "useful" | "wrong" | "outdated";
+        FeedbackKept: {
+            record: components["schemas"]["FeedbackRecord"];
+        };
+        FeedbackRecord: {
+            add: components["schemas"]["ChangedMemory"][];
+            /** @description Always empty: memories are compared in the background */
+            update: components["schemas"]["ChangedMemory"][];
+        };
         /** @description An opinion; it takes the place of the same key's former one. */
         FeedbackRequest: {
             kind: components["schemas"]["FeedbackEnum"];
@@ -5377,37 +6101,7 @@ export interface components {
         };
         FoundMemories: {
             /** @description Best first */
-            results: components["schemas"]["FoundMemory"][];
-        };
-        /** @description With `fields`, only those and `id` and `memory`. */
-        FoundMemory: {
-            /** Format: uuid */
-            id: string;
-            memory: string;
-            user_id?: string | null;
-            agent_id?: string | null;
-            app_id?: string | null;
-            run_id?: string | null;
-            /** @description The client's own */
-            metadata?: {
-                [key: string]: unknown;
-            };
-            /** @description Those that it was imported with */
-            categories?: string[];
-            expiration_date?: string | null;
-            /** Format: date-time */
-            created_at?: string;
-            /**
-             * Format: date-time
-             * @description When it was last corrected, else `created_at`
-             */
-            updated_at?: string;
-            /**
-             * Format: double
-             * @description The relevance, 0 to 1
-             */
-            score?: number;
-            score_breakdown?: components["schemas"]["ScoreBreakdown"];
+            results: components["schemas"]["HitMemory"][];
         };
         /**
          * @description * `accept` - stored as it is
@@ -5479,6 +6173,36 @@ export interface components {
             namespace?: string;
             /** @description Whose it is; null: a namespace's, no cube's */
             cube?: components["schemas"]["CubeOfHit"] | null;
+        };
+        /** @description With `fields`, only those and `id` and `memory`. */
+        HitMemory: {
+            /** Format: uuid */
+            id: string;
+            memory: string;
+            user_id?: string | null;
+            agent_id?: string | null;
+            app_id?: string | null;
+            run_id?: string | null;
+            /** @description The client's own */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** @description Those that it was imported with */
+            categories?: string[];
+            expiration_date?: string | null;
+            /** Format: date-time */
+            created_at?: string;
+            /**
+             * Format: date-time
+             * @description When it was last corrected, else `created_at`
+             */
+            updated_at?: string;
+            /**
+             * Format: double
+             * @description The relevance, 0 to 1
+             */
+            score?: number;
+            score_breakdown?: components["schemas"]["ScoreBreakdown"];
         };
         /** @description The client's own metadata (`document`: of a document's chunk), and these. */
         HitMetadata: {
@@ -5893,6 +6617,12 @@ export interface components {
              */
             settling_seconds: number;
         };
+        /**
+         * @description * `zh` - zh
+         *     * `en` - en
+         * @enum {string}
+         */
+        LanguageEnum: "zh" | "en";
         LastHit: {
             /** Format: uuid */
             id: string;
@@ -5954,6 +6684,24 @@ export interface components {
          * @enum {string}
          */
         LinkKindEnum: "supersedes" | "restates" | "contradicts" | "both_hold" | "derived_from";
+        /**
+         * @description * `text_mem` - text_mem
+         *     * `act_mem` - act_mem
+         *     * `para_mem` - para_mem
+         *     * `pref_mem` - pref_mem
+         * @enum {string}
+         */
+        ListAllMemoryTypeEnum: "text_mem" | "act_mem" | "para_mem" | "pref_mem";
+        ListAllRequest: {
+            /** @default default */
+            user_id?: string;
+            mem_cube_ids?: string[] | null;
+            /** @description The same for one */
+            mem_cube_id?: string | null;
+            memory_type?: components["schemas"]["ListAllMemoryTypeEnum"] | components["schemas"]["NullEnum"];
+            /** @description Only what answers it */
+            search_query?: string | null;
+        };
         ListMemoriesRequest: {
             categories?: string[] | null;
             /** @default false */
@@ -5977,6 +6725,17 @@ export interface components {
              * @default false
              */
             latest_only?: boolean | null;
+        };
+        ListMemoryRequest: {
+            /** @default default */
+            user_id?: string;
+            mem_cube_id?: string | null;
+            /** @description MemTensor's filter language */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            page?: number | null;
+            page_size?: number | null;
         };
         /**
          * @description * `and` - and
@@ -6083,6 +6842,355 @@ export interface components {
             content: string | (string | Record<string, unknown>)[] | null;
             /** @description Who says it */
             name?: string | null;
+        };
+        MemTensorAdded: {
+            data: components["schemas"]["AddedToCube"][];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorAllTasks: {
+            data: components["schemas"]["AllTasks"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorChatAnswered: {
+            data: components["schemas"]["ChatAnswer"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        /** @description Not used: `mode`, `temperature`, `top_p`, `threshold`, `include_preference` and what concerns other kinds. */
+        MemTensorChatRequest: {
+            /** @default default */
+            user_id?: string;
+            session_id?: string | null;
+            query: string;
+            /** @description The cube that is answered from */
+            readable_cube_ids?: string[] | null;
+            /** @description Where both are remembered: the same cube */
+            writable_cube_ids?: string[] | null;
+            /** @description The same as both */
+            mem_cube_id?: string | null;
+            /** @description What was said before: the model reads it, and it is not remembered */
+            history?: components["schemas"]["MemTensorMessageRequest"][] | null;
+            /** @description What the model is told first */
+            system_prompt?: string | null;
+            /** @default 10 */
+            top_k?: number;
+            /** Format: double */
+            relativity?: number | null;
+            /** @description MemTensor's filter language */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description As `model` of POST /v1/answer */
+            model_name_or_path?: string | null;
+            /** @description At most 1000 are written */
+            max_tokens?: number | null;
+            /**
+             * @description Remember question and answer
+             * @default true
+             */
+            add_message_on_answer?: boolean;
+            /** @description Not done: `message` says so */
+            internet_search?: boolean | null;
+            /**
+             * @description Of the suggestions
+             *
+             *     * `zh` - zh
+             *     * `en` - en
+             * @default zh
+             */
+            language?: components["schemas"]["LanguageEnum"];
+        };
+        MemTensorClassicAnswered: {
+            data: string;
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorConfigured: {
+            data: components["schemas"]["Configured"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorCreateCubeRequest: {
+            /** @description Without a `cube_id` the name of the new namespace as well */
+            cube_name: string;
+            /** @description The name of the new namespace */
+            cube_id?: string | null;
+            /** @description The user whose it is, by id or name */
+            owner_id?: string | null;
+            /** @description Refused: this server opens no paths */
+            cube_path?: string | null;
+        };
+        MemTensorCube: {
+            /** Format: uuid */
+            cube_id: string;
+            /** @description The name of its namespace, which names it as well */
+            mem_cube_id: string;
+            cube_name: string;
+            /** Format: uuid */
+            owner_id: string | null;
+        };
+        MemTensorCubeExists: {
+            data: {
+                [key: string]: boolean;
+            };
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorCubeIdRequest: {
+            mem_cube_id: string;
+        };
+        MemTensorCubeMade: {
+            data: components["schemas"]["MemTensorCube"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorDeleted: {
+            data: components["schemas"]["Deleted"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        /** @description Every error of these routes: what its clients look for, and what every error of MemOS says. */
+        MemTensorError: {
+            error: components["schemas"]["ErrorBody"];
+            /** @description The HTTP status */
+            code?: number;
+            /** @description As in `error` */
+            message?: string;
+            /** @description Always null */
+            data?: unknown;
+        };
+        MemTensorFeedbackKept: {
+            data: components["schemas"]["FeedbackKept"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        /** @description Not used: `history`, `async_mode` and `task_id`. */
+        MemTensorFeedbackRequest: {
+            user_id: string;
+            session_id?: string | null;
+            feedback_content: string;
+            /** Format: date-time */
+            feedback_time?: string | null;
+            retrieved_memory_ids?: string[] | null;
+            writable_cube_ids?: string[] | null;
+            /** @description The same for one */
+            mem_cube_id?: string | null;
+            /** @description Not done: `message` says so */
+            corrected_answer?: boolean | null;
+            /** @default {} */
+            info?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        MemTensorFound: {
+            data: components["schemas"]["MemoriesByKind"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorListed: {
+            data: components["schemas"]["CubeMemories"][];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorMemory: {
+            /** Format: uuid */
+            id: string;
+            memory: string;
+            /** @description The id in brackets */
+            ref_id: string;
+            metadata: components["schemas"]["MemTensorMetadata"];
+        };
+        /**
+         * @description * `UserMemory` - UserMemory
+         *     * `LongTermMemory` - LongTermMemory
+         *     * `PreferenceMemory` - PreferenceMemory
+         * @enum {string}
+         */
+        MemTensorMemoryTypeEnum: "UserMemory" | "LongTermMemory" | "PreferenceMemory";
+        MemTensorMessageRequest: {
+            /** @default user */
+            role?: components["schemas"]["RoleNameEnum"];
+            /** @description What it says: a text of up to 20,000 characters, or parts, of which those of type text are joined. A message without text, as one that only calls tools, is skipped */
+            content: string | (string | Record<string, unknown>)[] | null;
+            /** @description Who says it */
+            name?: string | null;
+            /**
+             * Format: date-time
+             * @description When it was said (ISO 8601)
+             */
+            chat_time?: string | null;
+        };
+        MemTensorMetadata: {
+            /**
+             * @description `UserMemory`: what a person said
+             *
+             *     * `UserMemory` - UserMemory
+             *     * `LongTermMemory` - LongTermMemory
+             *     * `PreferenceMemory` - PreferenceMemory
+             */
+            memory_type: components["schemas"]["MemTensorMemoryTypeEnum"];
+            status: components["schemas"]["MemTensorMetadataStatusEnum"];
+            user_id: string | null;
+            session_id: string;
+            role: string;
+            tags: string[];
+            /** @description What the client gave it itself */
+            info: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was said
+             */
+            memory_time: string;
+            /**
+             * Format: double
+             * @description Of a search: the relevance, 0 to 1
+             */
+            relativity?: number;
+        };
+        /**
+         * @description * `activated` - activated
+         *     * `archived` - archived
+         * @enum {string}
+         */
+        MemTensorMetadataStatusEnum: "activated" | "archived";
+        MemTensorOneMemory: {
+            data: components["schemas"]["MemTensorMemory"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorRegisterCubeRequest: {
+            /** @description A namespace that is there; a path is no name of one */
+            mem_cube_name_or_path?: string | null;
+            /** @description The same */
+            mem_cube_id?: string | null;
+            /** @description The user whose it is, by id or name */
+            user_id?: string | null;
+        };
+        MemTensorSeveralMemories: {
+            data: components["schemas"]["MemTensorMemory"][];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorSuggestions: {
+            data: components["schemas"]["Suggested"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorTaskQueue: {
+            data: components["schemas"]["TaskQueue"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorTasks: {
+            data: components["schemas"]["Task"][];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorTasksWaited: {
+            data: components["schemas"]["TasksWaited"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorUser: {
+            /** @description The user's name: what memories of the user are added under */
+            user_id: string;
+            user_name: string;
+            /**
+             * Format: uuid
+             * @description As in /v1/users/{user_id}
+             */
+            id: string;
+            /** @description The namespace */
+            mem_cube_id: string;
+            /** @description All namespaces that are the user's */
+            cubes: string[];
+            /** Format: date-time */
+            created_at: string;
+        };
+        MemTensorUserCreateRequest: {
+            /** @description The user's name in the namespace */
+            user_id?: string | null;
+            /** @description The user's name for display; without a `user_id` the name in the namespace as well */
+            user_name?: string | null;
+            /** @description Where the user belongs; left out: the key's namespace */
+            mem_cube_id?: string | null;
+            interests?: string | null;
+        };
+        MemTensorUserFound: {
+            data: components["schemas"]["MemTensorUser"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorUserList: {
+            data: components["schemas"]["MemTensorUser"][];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorUserNames: {
+            /** @description null: no user's, or not there */
+            data: {
+                [key: string]: string | null;
+            };
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        /** @description All that MemOS has is text, of which preferences have a list of their own; the other lists are empty. */
+        MemoriesByKind: {
+            text_mem: components["schemas"]["CubeMemories"][];
+            pref_mem: components["schemas"]["CubeMemories"][];
+            tool_mem: components["schemas"]["CubeMemories"][];
+            skill_mem: components["schemas"]["CubeMemories"][];
+            act_mem: components["schemas"]["CubeMemories"][];
+            para_mem: components["schemas"]["CubeMemories"][];
+            /** @description The preferences, one in a line */
+            pref_string: string;
+            pref_note: string;
         };
         Memory: {
             /** Format: uuid */
@@ -6309,12 +7417,6 @@ export interface components {
             /** Format: double */
             final?: number | null;
         };
-        /**
-         * @description * `extractive` - Extractive
-         *     * `model` - Model
-         * @enum {string}
-         */
-        ModeEnum: "extractive" | "model";
         Model: {
             /** @description `provider/model` */
             id: string;
@@ -6325,6 +7427,9 @@ export interface components {
         ModelList: {
             object: string;
             data: components["schemas"]["Model"][];
+        };
+        NamesOfMemoriesRequest: {
+            memory_ids: string[];
         };
         NamespaceQueue: {
             queued: number;
@@ -7509,6 +8614,13 @@ export interface components {
          * @enum {string}
          */
         PredicateEnum: "works_at" | "studies_at" | "lives_in" | "comes_from" | "member_of" | "works_on" | "family" | "friend_of" | "colleague_of" | "owns" | "part_of" | "likes" | "mentioned_with";
+        PriorityCounts: {
+            priority: string;
+            queued: number;
+            running: number;
+            /** Format: date-time */
+            oldest_at: string | null;
+        };
         /**
          * @description * `interactive` - interactive
          *     * `normal` - normal
@@ -7855,6 +8967,14 @@ export interface components {
             records: components["schemas"]["Record"][];
             /** @description What did not work fully */
             degraded: components["schemas"]["DegradationEnum"][];
+        };
+        Reference: {
+            /** @description The answer cites it as [n] */
+            n: number;
+            /** Format: uuid */
+            id: string;
+            memory: string;
+            ref_id: string;
         };
         ReflectIncludeRequest: {
             facts?: {
@@ -8341,6 +9461,43 @@ export interface components {
             /** Format: double */
             threshold?: number | null;
         };
+        /**
+         * @description Not used: `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`, `reference_time`, and
+         *     what concerns tools and skills: they are texts like all others here.
+         */
+        SearchMemoryRequest: {
+            /** @default default */
+            user_id?: string;
+            session_id?: string | null;
+            query: string;
+            /** @description All of them are searched */
+            readable_cube_ids?: string[] | null;
+            /** @description The same, as the classic route has it */
+            install_cube_ids?: string[] | null;
+            /** @description The same for one */
+            mem_cube_id?: string | null;
+            /** @default 10 */
+            top_k?: number;
+            /**
+             * Format: double
+             * @description The least relevance
+             */
+            relativity?: number | null;
+            /** @description MemTensor's filter language */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            search_memory_type?: components["schemas"]["SearchMemoryTypeEnum"] | components["schemas"]["NullEnum"];
+            /** @description false: `pref_mem` stays empty */
+            include_preference?: boolean | null;
+            /** @description Not done: `message` says so */
+            internet_search?: boolean | null;
+        };
+        /**
+         * @description * `All` - All
+         * @enum {string}
+         */
+        SearchMemoryTypeEnum: "All";
         /** @description What POST /v1/search would have answered to the question. */
         SearchOutcome: {
             /** @description 200, or the status of its error */
@@ -8411,6 +9568,23 @@ export interface components {
              */
             expires_at?: string | null;
         };
+        SharedAddRequest: components["schemas"]["AddMemoriesRequest"] | components["schemas"]["AddMemoryRequest"];
+        SharedAdded: components["schemas"]["AddedList"] | components["schemas"]["MemTensorAdded"];
+        /** @description Every error of these routes, for the clients of both. */
+        SharedError: {
+            error: components["schemas"]["ErrorBody"];
+            /** @description The HTTP status */
+            code?: number;
+            /** @description As in `error` */
+            message?: string;
+            /** @description Always null */
+            data?: unknown;
+            /** @description The message, where mem0's clients look for it; not of what no route was found for */
+            detail?: string;
+        };
+        SharedFound: components["schemas"]["FoundMemories"] | components["schemas"]["MemTensorFound"];
+        SharedListed: components["schemas"]["ServerMemoryList"] | components["schemas"]["MemTensorListed"];
+        SharedSearchRequest: components["schemas"]["SearchServerRequest"] | components["schemas"]["SearchMemoryRequest"];
         SignalShare: {
             /**
              * Format: double
@@ -8509,6 +9683,16 @@ export interface components {
             /** Format: double */
             half_life_days: number;
         };
+        Suggested: {
+            query: string[];
+        };
+        SuggestionsRequest: {
+            /** @default default */
+            user_id?: string;
+            mem_cube_id?: string | null;
+            /** @default zh */
+            language?: components["schemas"]["LanguageEnum"];
+        };
         /** @description What holds instead: a memory that is there, or a text that becomes one. */
         SupersedeRequest: {
             /** @description Why, for the audit log */
@@ -8565,6 +9749,52 @@ export interface components {
          * @enum {string}
          */
         TargetEnum: "memories" | "session" | "speaker" | "namespace";
+        Task: {
+            /** Format: uuid */
+            task_id: string;
+            status: components["schemas"]["TaskStatusEnum"];
+            /** @description The kind of job */
+            label: string;
+        };
+        TaskCounts: {
+            waiting: number;
+            in_progress: number;
+            total: number;
+        };
+        TaskLag: {
+            /** Format: double */
+            entities_seconds: number;
+            /** Format: double */
+            settling_seconds: number;
+        };
+        TaskQueue: {
+            user_name: string | null;
+            /** @description That wait or run */
+            remaining_tasks_count: number;
+            /** @description That wait */
+            pending_tasks_count: number;
+            running_tasks_count: number;
+            priorities: components["schemas"]["PriorityCounts"][];
+        };
+        /**
+         * @description * `waiting` - waiting
+         *     * `in_progress` - in_progress
+         *     * `completed` - completed
+         *     * `failed` - failed
+         *     * `cancelled` - cancelled
+         * @enum {string}
+         */
+        TaskStatusEnum: "waiting" | "in_progress" | "completed" | "failed" | "cancelled";
+        TasksWaited: {
+            user_name: string | null;
+            /** @description Jobs that were left */
+            running_tasks: number;
+            /** @description Turns that were not read or compared yet */
+            remaining_turns: number;
+            /** Format: double */
+            waited_seconds: number;
+            timed_out: boolean;
+        };
         /**
          * @description * `L1` - L1 Scratchpad
          *     * `L2` - L2 Semantic
@@ -9547,6 +10777,297 @@ export interface operations {
             };
         };
     };
+    memtensor_classic_chat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorChatRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorClassicAnswered"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_configure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ConfigureRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorConfigured"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -9693,11 +11214,156 @@ export interface operations {
             };
         };
     };
+    memtensor_classic_register_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MemTensorRegisterCubeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeMade"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
     mem0_server_list: {
         parameters: {
             query?: {
                 agent_id?: string;
                 app_id?: string;
+                mem_cube_id?: string;
                 page?: number;
                 page_size?: number;
                 run_id?: string;
@@ -9717,7 +11383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ServerMemoryList"];
+                    "application/json": components["schemas"]["SharedListed"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
@@ -9726,7 +11392,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No key, or one that is not valid. */
@@ -9735,7 +11401,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The key lacks the scope. */
@@ -9744,7 +11410,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No such thing within the key's reach. */
@@ -9753,7 +11419,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description More requests than the key's limit, or `budget_exceeded`. */
@@ -9764,7 +11430,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The headers are too large. */
@@ -9773,7 +11439,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The server failed: its log has the cause under the `request_id`. */
@@ -9782,7 +11448,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description Something MemOS needs does not answer. */
@@ -9793,7 +11459,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
         };
@@ -9810,9 +11476,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["AddMemoriesRequest"];
+                "application/json": components["schemas"]["SharedAddRequest"];
             };
         };
         responses: {
@@ -9821,7 +11487,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddedList"];
+                    "application/json": components["schemas"]["SharedAdded"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
@@ -9830,7 +11496,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No key, or one that is not valid. */
@@ -9839,7 +11505,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The key lacks the scope. */
@@ -9848,7 +11514,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No such thing within the key's reach. */
@@ -9857,7 +11523,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body did not arrive in time. */
@@ -9866,7 +11532,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The request contradicts an earlier one, or how things stand. */
@@ -9875,7 +11541,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body has no length, and the web server reads no chunks. */
@@ -9884,7 +11550,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body is too large. */
@@ -9893,7 +11559,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body is not JSON. */
@@ -9902,7 +11568,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description More requests than the key's limit, or `budget_exceeded`. */
@@ -9913,7 +11579,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The headers are too large. */
@@ -9922,7 +11588,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The server failed: its log has the cause under the `request_id`. */
@@ -9931,7 +11597,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description Something MemOS needs does not answer. */
@@ -9942,7 +11608,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
         };
@@ -9980,7 +11646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No key, or one that is not valid. */
@@ -9989,7 +11655,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The key lacks the scope. */
@@ -9998,7 +11664,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No such thing within the key's reach. */
@@ -10007,7 +11673,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body did not arrive in time. */
@@ -10016,7 +11682,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The request contradicts an earlier one, or how things stand. */
@@ -10025,7 +11691,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body has no length, and the web server reads no chunks. */
@@ -10034,7 +11700,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body is too large. */
@@ -10043,7 +11709,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description More requests than the key's limit, or `budget_exceeded`. */
@@ -10054,7 +11720,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The headers are too large. */
@@ -10063,7 +11729,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The server failed: its log has the cause under the `request_id`. */
@@ -10072,7 +11738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description Something MemOS needs does not answer. */
@@ -10083,7 +11749,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
         };
@@ -10573,6 +12239,3433 @@ export interface operations {
             };
         };
     };
+    memtensor_classic_list: {
+        parameters: {
+            query?: {
+                mem_cube_id?: string;
+                user_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorListed"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AddMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorAdded"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AddMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorAdded"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_chat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorChatRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorChatAnswered"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_chat_stream: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Lines `data:` with objects of a `type`: `reference` {data: memories}, `text` {data}, `time` {data: {total_time, first_token_time} in seconds}, `suggestion` {data: questions}, `end`, or `error` {data: the message, error: as every error}. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data: string;
+                    };
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_create_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorCreateCubeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeMade"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_delete_memory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DeleteMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorDeleted"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_exist_mem_cube_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorCubeIdRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeExists"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_feedback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorFeedbackRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorFeedbackKept"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_all: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ListAllRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorListed"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_memory_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ListMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_memory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorOneMemory"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_memory_by_ids: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": string[];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorSeveralMemories"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_user_names: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamesOfMemoriesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserNames"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_register_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MemTensorRegisterCubeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeMade"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_scheduler_allstatus: {
+        parameters: {
+            query?: {
+                /** @description The same */
+                mem_cube_id?: string;
+                /** @description A cube */
+                user_name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorAllTasks"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_scheduler_status: {
+        parameters: {
+            query?: {
+                /** @description The same */
+                mem_cube_id?: string;
+                /** @description One job */
+                task_id?: string;
+                /** @description A cube */
+                user_name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorTasks"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_scheduler_task_queue_status: {
+        parameters: {
+            query?: {
+                /** @description The same */
+                mem_cube_id?: string;
+                /** @description A cube */
+                user_name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorTaskQueue"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_scheduler_wait: {
+        parameters: {
+            query?: {
+                /** @description The same */
+                mem_cube_id?: string;
+                timeout_seconds?: number;
+                /** @description A cube */
+                user_name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorTasksWaited"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_scheduler_wait_stream: {
+        parameters: {
+            query?: {
+                /** @description The same */
+                mem_cube_id?: string;
+                timeout_seconds?: number;
+                /** @description A cube */
+                user_name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Lines `data:` with {user_name, active_tasks, remaining_turns, elapsed_seconds, status: running, idle or timeout, timed_out}; the last is idle or timeout, or has an `error`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data: string;
+                    };
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_suggestions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SuggestionsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorSuggestions"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_list_users: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_register_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MemTensorUserCreateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
     mem0_server_reset: {
         parameters: {
             query?: never;
@@ -10717,9 +15810,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["SearchServerRequest"];
+                "application/json": components["schemas"]["SharedSearchRequest"];
             };
         };
         responses: {
@@ -10728,7 +15821,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FoundMemories"];
+                    "application/json": components["schemas"]["SharedFound"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
@@ -10737,7 +15830,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No key, or one that is not valid. */
@@ -10746,7 +15839,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The key lacks the scope. */
@@ -10755,7 +15848,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description No such thing within the key's reach. */
@@ -10764,7 +15857,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body did not arrive in time. */
@@ -10773,7 +15866,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The request contradicts an earlier one, or how things stand. */
@@ -10782,7 +15875,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body has no length, and the web server reads no chunks. */
@@ -10791,7 +15884,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body is too large. */
@@ -10800,7 +15893,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The body is not JSON. */
@@ -10809,7 +15902,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description More requests than the key's limit, or `budget_exceeded`. */
@@ -10820,7 +15913,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The headers are too large. */
@@ -10829,7 +15922,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description The server failed: its log has the cause under the `request_id`. */
@@ -10838,7 +15931,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
                 };
             };
             /** @description Something MemOS needs does not answer. */
@@ -10849,7 +15942,237 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Mem0Error"];
+                    "application/json": components["schemas"]["SharedError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_list_users: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_create_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MemTensorUserCreateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorUserFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
                 };
             };
         };
@@ -15044,6 +20367,15 @@ export interface operations {
             };
             /** @description No such thing within the key's reach. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The dump is not done, or its file is no longer there. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -23802,7 +29134,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FoundMemory"][];
+                    "application/json": components["schemas"]["HitMemory"][];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
@@ -29735,7 +35067,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FoundMemory"][];
+                    "application/json": components["schemas"]["HitMemory"][];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */

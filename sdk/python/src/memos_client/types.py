@@ -40,6 +40,15 @@ class AdapterTrainingRequest(TypedDict):
     seed: NotRequired[int]
 
 
+AddMemoryModeEnum: TypeAlias = Literal["fast", "fine"]
+
+
+WritableCubeId: TypeAlias = str
+
+
+CustomTag: TypeAlias = str
+
+
 class AddedData(TypedDict):
     memory: str
 
@@ -61,6 +70,9 @@ class ArmStanding(TypedDict):
 class Arms(TypedDict):
     dense: ArmShare
     lexical: ArmShare
+
+
+AsyncModeEnum: TypeAlias = Literal["async", "sync"]
 
 
 class Attempt(TypedDict):
@@ -192,6 +204,12 @@ BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
 BulkChangeStateEnum: TypeAlias = Literal["dry_run", "queued", "running", "done", "failed", "discarded"]
 
 
+class ChangedMemory(TypedDict):
+    id: str
+    text: str
+    cube_id: str
+
+
 class Message(TypedDict):
     role: str
 
@@ -214,6 +232,9 @@ class Citation(TypedDict):
     marked: bool
     at: int | None
     supported: bool
+
+
+CitedAnswerModeEnum: TypeAlias = Literal["extractive", "model"]
 
 
 CitedAnswerReasonEnum: TypeAlias = Literal[
@@ -262,6 +283,15 @@ ComparisonOperatorEnum: TypeAlias = Literal[
     "start with",
     "end with",
 ]
+
+
+class ConfigureRequest(TypedDict):
+    user_id: NotRequired[str | None]
+
+
+class Configured(TypedDict):
+    applied: list[str]
+    ignored: list[str]
 
 
 class ContentRequest(TypedDict):
@@ -449,6 +479,20 @@ DegradationEnum: TypeAlias = Literal[
 ]
 
 
+FileId: TypeAlias = str
+
+
+class DeleteMemoryRequest(TypedDict):
+    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    user_id: NotRequired[str | None]
+    session_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    memory_ids: NotRequired[list[str] | None]
+    file_ids: NotRequired[list[FileId] | None]
+    filter: NotRequired[dict[str, Any] | None]
+
+
 class DeletedCounts(TypedDict):
     redis_keys: int
     memories: int
@@ -457,6 +501,9 @@ class DeletedCounts(TypedDict):
     context_packs: int
     quarantined: int
     audit: int
+
+
+DeletedStatusEnum: TypeAlias = Literal["success", "in_progress"]
 
 
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "failed"]
@@ -660,6 +707,11 @@ FactTypeEnum: TypeAlias = Literal["world", "experience", "observation"]
 FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
 
 
+class FeedbackRecord(TypedDict):
+    add: list[ChangedMemory]
+    update: list[ChangedMemory]
+
+
 class FeedbackRequest(TypedDict):
     kind: FeedbackEnum
     note: NotRequired[str]
@@ -759,6 +811,9 @@ class Lag(TypedDict):
     settling_seconds: float
 
 
+LanguageEnum: TypeAlias = Literal["zh", "en"]
+
+
 class LastHit(TypedDict):
     id: str
     rank: int
@@ -778,6 +833,12 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
+ListAllMemoryTypeEnum: TypeAlias = Literal["text_mem", "act_mem", "para_mem", "pref_mem"]
+
+
+MemCubeId: TypeAlias = str
+
+
 Category: TypeAlias = str
 
 
@@ -788,6 +849,14 @@ class ListMemoriesRequest(TypedDict):
     start_date: NotRequired[str | None]
     end_date: NotRequired[str | None]
     latest_only: NotRequired[bool | None]
+
+
+class ListMemoryRequest(TypedDict):
+    user_id: NotRequired[str]
+    mem_cube_id: NotRequired[str | None]
+    filter: NotRequired[dict[str, Any] | None]
+    page: NotRequired[int | None]
+    page_size: NotRequired[int | None]
 
 
 LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
@@ -826,6 +895,109 @@ class Mem0Memory(TypedDict):
     expiration_date: str | None
     created_at: str
     updated_at: str
+
+
+ReadableCubeId: TypeAlias = str
+
+
+class MemTensorClassicAnswered(TypedDict):
+    data: str
+    code: int
+    message: str
+
+
+class MemTensorConfigured(TypedDict):
+    data: Configured
+    code: int
+    message: str
+
+
+class MemTensorCreateCubeRequest(TypedDict):
+    cube_name: str
+    cube_id: NotRequired[str | None]
+    owner_id: NotRequired[str | None]
+    cube_path: NotRequired[str | None]
+
+
+class MemTensorCube(TypedDict):
+    cube_id: str
+    mem_cube_id: str
+    cube_name: str
+    owner_id: str | None
+
+
+class MemTensorCubeExists(TypedDict):
+    data: dict[str, bool]
+    code: int
+    message: str
+
+
+class MemTensorCubeIdRequest(TypedDict):
+    mem_cube_id: str
+
+
+class MemTensorCubeMade(TypedDict):
+    data: MemTensorCube
+    code: int
+    message: str
+
+
+class MemTensorFeedbackRequest(TypedDict):
+    user_id: str
+    session_id: NotRequired[str | None]
+    feedback_content: str
+    feedback_time: NotRequired[str | None]
+    retrieved_memory_ids: NotRequired[list[str] | None]
+    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    corrected_answer: NotRequired[bool | None]
+    info: NotRequired[dict[str, Any] | None]
+
+
+MemTensorMemoryTypeEnum: TypeAlias = Literal["UserMemory", "LongTermMemory", "PreferenceMemory"]
+
+
+MemTensorMetadataStatusEnum: TypeAlias = Literal["activated", "archived"]
+
+
+class MemTensorRegisterCubeRequest(TypedDict):
+    mem_cube_name_or_path: NotRequired[str | None]
+    mem_cube_id: NotRequired[str | None]
+    user_id: NotRequired[str | None]
+
+
+class MemTensorUser(TypedDict):
+    user_id: str
+    user_name: str
+    id: str
+    mem_cube_id: str
+    cubes: list[str]
+    created_at: str
+
+
+class MemTensorUserCreateRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    user_name: NotRequired[str | None]
+    mem_cube_id: NotRequired[str | None]
+    interests: NotRequired[str | None]
+
+
+class MemTensorUserFound(TypedDict):
+    data: MemTensorUser
+    code: int
+    message: str
+
+
+class MemTensorUserList(TypedDict):
+    data: list[MemTensorUser]
+    code: int
+    message: str
+
+
+class MemTensorUserNames(TypedDict):
+    data: dict[str, str | None]
+    code: int
+    message: str
 
 
 class MemoryEvent(TypedDict):
@@ -893,9 +1065,6 @@ class MinScoresRequest(TypedDict):
     final: NotRequired[float | None]
 
 
-ModeEnum: TypeAlias = Literal["extractive", "model"]
-
-
 class Model(TypedDict):
     id: str
     object: str
@@ -906,6 +1075,10 @@ class Model(TypedDict):
 class ModelList(TypedDict):
     object: str
     data: list[Model]
+
+
+class NamesOfMemoriesRequest(TypedDict):
+    memory_ids: list[str]
 
 
 class NamespaceQueue(TypedDict):
@@ -1250,6 +1423,13 @@ PredicateEnum: TypeAlias = Literal[
 ]
 
 
+class PriorityCounts(TypedDict):
+    priority: str
+    queued: int
+    running: int
+    oldest_at: str | None
+
+
 PriorityEnum: TypeAlias = Literal["interactive", "normal", "bulk"]
 
 
@@ -1324,6 +1504,13 @@ class Reason(TypedDict):
 
 class ReasonRequest(TypedDict):
     reason: str
+
+
+class Reference(TypedDict):
+    n: int
+    id: str
+    memory: str
+    ref_id: str
 
 
 class ReflectIncludeRequest(TypedDict):
@@ -1481,6 +1668,12 @@ class SearchMemoriesV1Request(TypedDict):
     threshold: NotRequired[float | None]
 
 
+InstallCubeId: TypeAlias = str
+
+
+SearchMemoryTypeEnum: TypeAlias = Literal["All"]
+
+
 class SearchProof(TypedDict):
     searched: int
     found_before: int
@@ -1571,6 +1764,16 @@ class Strength(TypedDict):
     half_life_days: float
 
 
+class Suggested(TypedDict):
+    query: list[str]
+
+
+class SuggestionsRequest(TypedDict):
+    user_id: NotRequired[str]
+    mem_cube_id: NotRequired[str | None]
+    language: NotRequired[LanguageEnum]
+
+
 class SupersedeRequest(TypedDict):
     reason: str
     by: NotRequired[str | None]
@@ -1592,6 +1795,36 @@ class TakenIn(TypedDict):
 
 
 TargetEnum: TypeAlias = Literal["memories", "session", "speaker", "namespace"]
+
+
+class TaskCounts(TypedDict):
+    waiting: int
+    in_progress: int
+    total: int
+
+
+class TaskLag(TypedDict):
+    entities_seconds: float
+    settling_seconds: float
+
+
+class TaskQueue(TypedDict):
+    user_name: str | None
+    remaining_tasks_count: int
+    pending_tasks_count: int
+    running_tasks_count: int
+    priorities: list[PriorityCounts]
+
+
+TaskStatusEnum: TypeAlias = Literal["waiting", "in_progress", "completed", "failed", "cancelled"]
+
+
+class TasksWaited(TypedDict):
+    user_name: str | None
+    running_tasks: int
+    remaining_turns: int
+    waited_seconds: float
+    timed_out: bool
 
 
 TierEnum: TypeAlias = Literal["L1", "L2", "L3"]
@@ -2069,11 +2302,38 @@ class AdapterList(TypedDict):
     next_cursor: str | None
 
 
+class AddMemoryRequest(TypedDict):
+    user_id: NotRequired[str]
+    session_id: NotRequired[str | None]
+    task_id: NotRequired[str | None]
+    manager_user_id: NotRequired[str | None]
+    project_id: NotRequired[str | None]
+    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    async_mode: NotRequired[AsyncModeEnum | NullEnum]
+    mode: NotRequired[AddMemoryModeEnum | NullEnum]
+    messages: NotRequired[str | list[dict[str, Any]] | None]
+    memory_content: NotRequired[str | None]
+    doc_path: NotRequired[str | None]
+    source: NotRequired[str | None]
+    custom_tags: NotRequired[list[CustomTag] | None]
+    info: NotRequired[dict[str, Any] | None]
+    is_feedback: NotRequired[bool | None]
+    is_upload_skill: NotRequired[bool | None]
+
+
 class AddedMemory(TypedDict):
     id: str
     memory: str
     event: EventEnum
     data: AddedData
+
+
+class AddedToCube(TypedDict):
+    memory: str
+    memory_id: str
+    memory_type: MemTensorMemoryTypeEnum
+    cube_id: str
 
 
 class Alias(TypedDict):
@@ -2082,6 +2342,13 @@ class Alias(TypedDict):
     kind: EntityKindEnum
     link: LinkEnum
     mentions: int
+
+
+class AllTasks(TypedDict):
+    scheduler_summary: TaskCounts
+    all_tasks_summary: TaskCounts
+    priorities: list[PriorityCounts]
+    lag: TaskLag
 
 
 class ArchiveWhereRequest(TypedDict):
@@ -2220,6 +2487,12 @@ class Changed(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class ChatAnswer(TypedDict):
+    response: str
+    reasoning: str | None
+    references: list[Reference]
+
+
 class Condensation(TypedDict):
     id: str
     namespace: str
@@ -2332,6 +2605,11 @@ class CubeShareList(TypedDict):
 
 class DeleteManyRequest(TypedDict):
     memories: list[MemoryToDeleteRequest]
+
+
+class Deleted(TypedDict):
+    status: DeletedStatusEnum
+    deleted: int
 
 
 class Delivery(TypedDict):
@@ -2593,6 +2871,19 @@ class Explanation(TypedDict):
     reason: str
 
 
+class FeedbackKept(TypedDict):
+    record: FeedbackRecord
+
+
+class Graph(TypedDict):
+    nodes: list[Entity]
+    edges: list[Edge]
+
+
+class Health(TypedDict):
+    status: HealthStatusEnum
+
+
 class HitMemory(TypedDict):
     id: str
     memory: str
@@ -2607,15 +2898,6 @@ class HitMemory(TypedDict):
     updated_at: NotRequired[str]
     score: NotRequired[float]
     score_breakdown: NotRequired[ScoreBreakdown]
-
-
-class Graph(TypedDict):
-    nodes: list[Entity]
-    edges: list[Edge]
-
-
-class Health(TypedDict):
-    status: HealthStatusEnum
 
 
 class HitMetadata(TypedDict):
@@ -2722,6 +3004,14 @@ class Link(TypedDict):
     created_at: str
 
 
+class ListAllRequest(TypedDict):
+    user_id: NotRequired[str]
+    mem_cube_ids: NotRequired[list[MemCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    memory_type: NotRequired[ListAllMemoryTypeEnum | NullEnum]
+    search_query: NotRequired[str | None]
+
+
 class ManifestItem(TypedDict):
     id: str
     tokens: int
@@ -2744,6 +3034,81 @@ class Mem0TurnRequest(TypedDict):
     role: NotRequired[RoleNameEnum]
     content: str | list[str | dict[str, Any]] | None
     name: NotRequired[str | None]
+
+
+class MemTensorAdded(TypedDict):
+    data: list[AddedToCube]
+    code: int
+    message: str
+
+
+class MemTensorAllTasks(TypedDict):
+    data: AllTasks
+    code: int
+    message: str
+
+
+class MemTensorChatAnswered(TypedDict):
+    data: ChatAnswer
+    code: int
+    message: str
+
+
+class MemTensorDeleted(TypedDict):
+    data: Deleted
+    code: int
+    message: str
+
+
+class MemTensorError(TypedDict):
+    error: ErrorBody
+    code: NotRequired[int]
+    message: NotRequired[str]
+    data: NotRequired[Any]
+
+
+class MemTensorFeedbackKept(TypedDict):
+    data: FeedbackKept
+    code: int
+    message: str
+
+
+class MemTensorMessageRequest(TypedDict):
+    role: NotRequired[RoleNameEnum]
+    content: str | list[str | dict[str, Any]] | None
+    name: NotRequired[str | None]
+    chat_time: NotRequired[str | None]
+
+
+class MemTensorMetadata(TypedDict):
+    memory_type: MemTensorMemoryTypeEnum
+    status: MemTensorMetadataStatusEnum
+    user_id: str | None
+    session_id: str
+    role: str
+    tags: list[str]
+    info: dict[str, Any]
+    created_at: str
+    memory_time: str
+    relativity: NotRequired[float]
+
+
+class MemTensorSuggestions(TypedDict):
+    data: Suggested
+    code: int
+    message: str
+
+
+class MemTensorTaskQueue(TypedDict):
+    data: TaskQueue
+    code: int
+    message: str
+
+
+class MemTensorTasksWaited(TypedDict):
+    data: TasksWaited
+    code: int
+    message: str
 
 
 class Memory(TypedDict):
@@ -3110,6 +3475,38 @@ class SearchDefaultsRequest(TypedDict):
     min_relevance: NotRequired[float | None]
 
 
+class SearchMemoryRequest(TypedDict):
+    user_id: NotRequired[str]
+    session_id: NotRequired[str | None]
+    query: str
+    readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
+    install_cube_ids: NotRequired[list[InstallCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    top_k: NotRequired[int]
+    relativity: NotRequired[float | None]
+    filter: NotRequired[dict[str, Any] | None]
+    search_memory_type: NotRequired[SearchMemoryTypeEnum | NullEnum]
+    include_preference: NotRequired[bool | None]
+    internet_search: NotRequired[bool | None]
+
+
+class SharedError(TypedDict):
+    error: ErrorBody
+    code: NotRequired[int]
+    message: NotRequired[str]
+    data: NotRequired[Any]
+    detail: NotRequired[str]
+
+
+SharedSearchRequest: TypeAlias = SearchServerRequest | SearchMemoryRequest
+
+
+class Task(TypedDict):
+    task_id: str
+    status: TaskStatusEnum
+    label: str
+
+
 class Tool(TypedDict):
     name: str
     endpoint: str
@@ -3271,7 +3668,7 @@ class CitedAnswer(TypedDict):
     uncited: list[str]
     abstained: bool
     reason: CitedAnswerReasonEnum | NullEnum
-    mode: ModeEnum
+    mode: CitedAnswerModeEnum
     model: str | None
     structured_output: dict[str, Any] | None
     context_pack_id: str | None
@@ -3380,6 +3777,50 @@ class Manifest(TypedDict):
     sections: list[ManifestSection]
 
 
+class MemTensorChatRequest(TypedDict):
+    user_id: NotRequired[str]
+    session_id: NotRequired[str | None]
+    query: str
+    readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
+    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
+    mem_cube_id: NotRequired[str | None]
+    history: NotRequired[list[MemTensorMessageRequest] | None]
+    system_prompt: NotRequired[str | None]
+    top_k: NotRequired[int]
+    relativity: NotRequired[float | None]
+    filter: NotRequired[dict[str, Any] | None]
+    model_name_or_path: NotRequired[str | None]
+    max_tokens: NotRequired[int | None]
+    add_message_on_answer: NotRequired[bool]
+    internet_search: NotRequired[bool | None]
+    language: NotRequired[LanguageEnum]
+
+
+class MemTensorMemory(TypedDict):
+    id: str
+    memory: str
+    ref_id: str
+    metadata: MemTensorMetadata
+
+
+class MemTensorOneMemory(TypedDict):
+    data: MemTensorMemory
+    code: int
+    message: str
+
+
+class MemTensorSeveralMemories(TypedDict):
+    data: list[MemTensorMemory]
+    code: int
+    message: str
+
+
+class MemTensorTasks(TypedDict):
+    data: list[Task]
+    code: int
+    message: str
+
+
 class PackRetrieval(TypedDict):
     raw_chunks: list[Chunk]
     answerable: bool
@@ -3413,6 +3854,12 @@ class SearchBatchRequest(TypedDict):
     defaults: NotRequired[SearchDefaultsRequest]
 
 
+SharedAddRequest: TypeAlias = AddMemoriesRequest | AddMemoryRequest
+
+
+SharedAdded: TypeAlias = AddedList | MemTensorAdded
+
+
 class ContextPack(TypedDict):
     schema: str
     namespace: str
@@ -3424,6 +3871,12 @@ class ContextPack(TypedDict):
     retrieval: PackRetrieval
     text: str
     manifest: Manifest
+
+
+class CubeMemories(TypedDict):
+    cube_id: str
+    memories: list[MemTensorMemory]
+    total_nodes: int
 
 
 class ErasureReceipt(TypedDict):
@@ -3468,6 +3921,23 @@ class IngestedBatch(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class MemTensorListed(TypedDict):
+    data: list[CubeMemories]
+    code: int
+    message: str
+
+
+class MemoriesByKind(TypedDict):
+    text_mem: list[CubeMemories]
+    pref_mem: list[CubeMemories]
+    tool_mem: list[CubeMemories]
+    skill_mem: list[CubeMemories]
+    act_mem: list[CubeMemories]
+    para_mem: list[CubeMemories]
+    pref_string: str
+    pref_note: str
+
+
 class PackRow(TypedDict):
     id: str
     namespace: str
@@ -3483,6 +3953,9 @@ class SearchOutcome(TypedDict):
     status: int
     found: Found | None
     error: ErrorBody | None
+
+
+SharedListed: TypeAlias = ServerMemoryList | MemTensorListed
 
 
 class Answer(TypedDict):
@@ -3518,5 +3991,14 @@ class FoundBatch(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class MemTensorFound(TypedDict):
+    data: MemoriesByKind
+    code: int
+    message: str
+
+
 class PackList(TypedDict):
     context_packs: list[PackRow]
+
+
+SharedFound: TypeAlias = FoundMemories | MemTensorFound
