@@ -384,6 +384,7 @@ def keep_up_activation() -> int:
     return activation_upkeep.keep_up(now=timezone.now())
 
 
+@job
 def dump_cube(namespace_id: int, file_id: str) -> int:
     """Writes a namespace into a cube's file; returns how many bytes it has."""
     return cube_file_run.carry_out_dump(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
