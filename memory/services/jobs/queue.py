@@ -56,8 +56,8 @@ IMPORT = Kind("import_memories", priority=JobPriority.BULK)
 BUILD_ACTIVATION = Kind("build_activation")
 EXPORT_TRAINING = Kind("export_training")
 TRAIN_ADAPTER = Kind("train_adapter")
-DUMP_CUBE = Kind("dump_cube")
-LOAD_CUBE = Kind("load_cube")
+DUMP_CUBE = Kind("dump_cube", priority=JobPriority.BULK)
+LOAD_CUBE = Kind("load_cube", priority=JobPriority.BULK)
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES)
 

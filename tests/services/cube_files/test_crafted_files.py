@@ -6,16 +6,19 @@ import io
 import secrets
 import tracemalloc
 import zipfile
+from datetime import timedelta
 
 import orjson
 import pytest
 from django.utils import timezone
 
-from memory.models import Entity, Memory, QuarantinedItem
-from memory.services.cube_files import load
+from memory.enums import ErasureStatus, ErasureTarget
+from memory.models import CubeFilePart, Entity, Erasure, Memory, QuarantinedItem
+from memory.services.cube_files import load, requests, run
 from memory.services.cube_files.archive import open_cube
+from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load import LoadOptions
-from memory.services.cube_files.local import load_from_file
+from memory.services.cube_files.local import dump_to_file, load_from_file
 from memory.services.entities.listing import entity
 from memory.services.imports.source import UnreadableImport
 from tests.services.cube_files.hostile import AT, ID, make, memory_line, write
@@ -100,8 +103,9 @@ def test_a_ring_of_merged_entities_ends(alice):
     assert entity(alice.scope, entity_id=ids[0].id, cursor=None, limit=5)["entity"]["id"] == str(ids[0].id)
 
 
-@pytest.mark.parametrize("said", [{"cube": {"name": "a\0b"}}, {"chat_models": []}, {"policy": "1"},
-                                  {"memos": "x" * 100_000}, {"cube": {"a": [[[[[[[[[[[[[[[]]]]]]]]]]]]]]]}}])  # fmt: skip
+@pytest.mark.parametrize(
+    "said", [{"cube": {"name": "a\0b"}}, {"chat_models": []}, {"policy": "1"}, {"memos": "x" * 100_000}]
+)
 def test_a_manifest_that_could_not_be_kept_is_refused(tmp_path, said):
     path = write(tmp_path, make(manifest=said, signed=False))
 
@@ -133,3 +137,41 @@ def test_lines_are_read_as_far_as_memory_has_room(tmp_path):
     path = write(tmp_path, make({"memories": [{"text": [[]] * 3_000_000, "id": secrets.token_hex(50_000)}]}))
     with pytest.raises(UnreadableImport, match="more values than fit"):
         list(load.in_batches(open_cube(path), "memories", after=0))
+
+
+@pytest.mark.django_db
+def test_a_dump_that_read_what_was_erased_meanwhile_is_not_kept(alice, remember):
+    remember(alice, "I keep bees.")
+    began = timezone.now() + timedelta(minutes=1)
+    row = requests.start_dump(alice.scope, options=DumpOptions(), now=began)
+    Erasure.objects.create(
+        namespace_id=alice.scope.namespace_id, target=ErasureTarget.SESSION, session="s", reason="asked",
+        actor="tests", named=0, missing=0, found=0, documents=0, status=ErasureStatus.FINISHED,
+        created_at=began - timedelta(hours=1),
+        finished_at=began + timedelta(seconds=1),
+    )  # fmt: skip
+
+    assert run.carry_out_dump(namespace_id=alice.scope.namespace_id, file_id=row.id, now=lambda: began) == 0
+    row.refresh_from_db()
+    assert "was erased while it was written" in row.problem
+    assert not CubeFilePart.objects.in_scope(alice.scope).exists()
+
+
+def test_a_dump_beside_another_leaves_its_file_alone(tmp_path, alice):
+    theirs = tmp_path / "a.memcube.partial"
+    theirs.write_bytes(b"half")
+    with pytest.raises(FileExistsError):
+        dump_to_file(
+            alice.scope, tmp_path / "a.memcube", options=DumpOptions(), now=timezone.now(), report=lambda *_: None
+        )
+    assert theirs.read_bytes() == b"half"
+
+
+@pytest.mark.django_db
+def test_of_many_dumps_the_newest_are_kept(alice):
+    for _ in range(requests.MAX_KEPT + 2):
+        row = requests.start_dump(alice.scope, options=DumpOptions(), now=timezone.now())
+        assert run.carry_out_dump(namespace_id=alice.scope.namespace_id, file_id=row.id, now=timezone.now) > 0
+
+    kept = CubeFilePart.objects.in_scope(alice.scope).values_list("file_id", flat=True).distinct()
+    assert (len(kept), row.id in kept) == (requests.MAX_KEPT, True)
