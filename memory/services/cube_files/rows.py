@@ -290,6 +290,8 @@ def _find_unsearched(read: ReadMemory) -> None:
     held = [(one.start, one.end) for one in in_force if one.valid_to == HOLDS_ON]
     read.arriving.unsearched = [*spans_of(read.arriving.memory.retired_spans), *held]
     read.arriving.names = {name for one in in_force for name in one.names}
+    if len(read.arriving.names) > _MOST_TERMS:
+        raise UnreadableLine(f"it is found by more than {_MOST_TERMS} terms of its retired statements")
 
 
 def _read(model: type[Row], line: Line, columns: Sequence[str], ids: IdMap, *, changed: set[str]) -> Row:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from django.utils import timezone
 
-from memory.enums import ErasureStatus, ErasureTarget
+from memory.enums import CubeIds, ErasureStatus, ErasureTarget
 from memory.models import CubeFilePart, Entity, Erasure, Memory, QuarantinedItem
 from memory.services.cube_files import load, requests, run
 from memory.services.cube_files.archive import open_cube
@@ -48,6 +48,14 @@ def chunk_line(number, **fields):
     return memory_line(number, session=f"document:{ID.format(9)}", turn=-number, chunk=piece, **fields)
 
 
+def retired_line(number):
+    return {
+        "id": ID.format(number), "start": number, "end": 9, "by": ID.format(3), "by_start": 0, "by_end": 1,
+        "reason": "", "confidence": 1.0, "terms": [], "names": [f"t{number}-{n}" for n in range(3000)],
+        "valid_to": AT, "retired_at": AT, "withdrawn_at": None,
+    }  # fmt: skip
+
+
 @pytest.mark.django_db
 def test_what_a_chunk_stands_under_passes_the_gate(alice, tmp_path):
     chunks = [chunk_line(1, context=ORDERS), chunk_line(2, context=KEY_OF_AWS), chunk_line(3, context="Bees")]
@@ -69,6 +77,7 @@ def test_what_a_chunk_stands_under_passes_the_gate(alice, tmp_path):
         {"turn": 2_147_483_647},
         {"revision": 2_147_483_647},
         {"upkeep": {"uses": 1, "repeats": 1, "legal_hold": False, "stale": False, "importance": "nan"}},
+        {"retired": [retired_line(number) for number in (1, 2)]},
         {"named": True, "mentions": [{"key": "a", "variant": 0, "start": 0, "end": 1}],
          "relations": [{"subject": 0, "object": 0, "predicate": "family", "detail": KEY_OF_AWS}]},
     ],
@@ -175,3 +184,27 @@ def test_of_many_dumps_the_newest_are_kept(alice):
 
     kept = CubeFilePart.objects.in_scope(alice.scope).values_list("file_id", flat=True).distinct()
     assert (len(kept), row.id in kept) == (requests.MAX_KEPT, True)
+
+
+@pytest.mark.django_db
+def test_a_summary_says_nothing_beside_the_gate(alice, tmp_path):
+    details = [{"turns": 1}, {"note": KEY_OF_AWS}]
+    summaries = [
+        {
+            "id": ID.format(7 + number), "session": "s1", "number": 1 + number, "version": 1,
+            "trigger_reason": "idle_session",
+            "trigger_details": one, "source_memory_ids": [ID.format(1)], "covers_to_turn": 1,
+            "condensed_text": "Ada keeps bees in Porto.", "item_sources": {}, "method": "extractive",
+            "token_original": 9, "token_condensed": 6, "tokenizer": "t", "created_at": AT, "turns": 1,
+        }
+        for number, one in enumerate(details)
+    ]  # fmt: skip
+    parts = {"memories": [memory_line(1)], "summaries": summaries}
+    path = write(tmp_path, make(parts, manifest={"server": "another"}))
+    outcome = load_from_file(
+        alice.scope, path, options=LoadOptions(ids=CubeIds.KEEP), dry_run=False, clock=timezone.now,
+        report=lambda *_: None,
+    )  # fmt: skip
+
+    assert not outcome.faults
+    assert +outcome.counts["summaries"] == {"new": 1, "left_out": 1}
