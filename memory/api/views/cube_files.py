@@ -7,7 +7,7 @@ from typing import Any
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -22,6 +22,7 @@ from memory.api.serializers.cube_files import (
     CubeFileSerializer,
     CubeLoadSerializer,
 )
+from memory.api.serializers.errors import ErrorSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.errors import Forbidden
@@ -96,7 +97,12 @@ class CubeFileViewSet(MemosViewSet):
     @extend_schema(
         operation_id="download_cube_file",
         summary="The file of a dump that is done",
-        responses={(200, _MEDIA_TYPE): OpenApiTypes.BINARY},
+        responses={
+            (200, _MEDIA_TYPE): OpenApiTypes.BINARY,
+            409: OpenApiResponse(
+                ErrorSerializer, "There is nothing to download: it is not over, failed, or is a load."
+            ),
+        },
     )
     def content(self, request: Request, file_id: uuid.UUID) -> StreamingHttpResponse:
         row = requests.find_file(self.access, file_id=file_id)
