@@ -100,7 +100,7 @@ class CubeFileViewSet(MemosViewSet):
         responses={
             (200, _MEDIA_TYPE): OpenApiTypes.BINARY,
             409: OpenApiResponse(
-                ErrorSerializer, "There is nothing to download: it is not over, failed, or is a load."
+                ErrorSerializer, "Nothing to download: it is not over, failed, or is a load."
             ),
         },
     )
