@@ -56,6 +56,7 @@ from memory.services.training import follow as training_follow
 from memory.services.training import train as training_train
 from memory.services.usage import calls
 from memory.services.webhooks import log as webhook_log
+from memory.spool import clear_leftovers
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -398,7 +399,9 @@ def load_cube(namespace_id: int, file_id: str) -> int:
 
 @job
 def forget_cube_files() -> int:
-    """Deletes the files of dumps after MEMOS_CUBE_KEEP_HOURS, and what is listed of dumps and loads later."""
+    """Deletes the files of dumps after MEMOS_CUBE_KEEP_HOURS, and what is listed of dumps and loads later; and what
+    killed processes have left on this machine's disk."""
+    clear_leftovers()
     return cube_file_requests.forget(now=timezone.now())
 
 

@@ -8,6 +8,7 @@ from contextvars import Context, copy_context
 from typing import cast
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -26,6 +27,7 @@ from ops.views.page import console_action, console_page
 
 ADD = "memory.add_cubefile"
 READ_TEXT = "ops.view_memory_text"
+OF_PARTS = {"quarantine": "memory.view_quarantineditem", "audit": "memory.view_auditlog"}
 ROWS = 50
 
 
@@ -73,6 +75,11 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResponse:
     """The file of a dump that is done."""
     try:
+        found = requests.find_file(staff_access(request), file_id=cube_file_id)
+        # Parts that pages of their own show: to those who may open these.
+        lacked = [needed for part, needed in OF_PARTS.items() if found.options.get(part)]
+        if not request.user.has_perms(lacked):
+            raise PermissionDenied
         row, pieces = requests.read_file(staff_access(request), file_id=cube_file_id, now=timezone.now())
     except MemosError as error:
         raise Http404(error.message) from None

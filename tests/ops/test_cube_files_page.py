@@ -7,7 +7,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from memory.models import CubeFile, Memory
-from memory.services.cube_files import run
+from memory.services.cube_files import requests, run
+from memory.services.cube_files.dump import DumpOptions
 from memory.services.cubes.create import register_cube
 from memory.types import system_access
 from tests.ops.conftest import World
@@ -52,6 +53,16 @@ def test_a_dump_is_downloaded_by_who_may_read_texts(grant_console, page):
     assert content not in masked.get(page).content.decode()
     assert masked.get(content).status_code == 403
     assert grant_console("bakery", permissions=MAY).get(content).status_code == 404
+
+
+def test_a_dump_with_the_quarantine_is_for_who_may_open_that(grant_console, page, world):
+    row = requests.start_dump(world.harbour, options=DumpOptions(quarantine=True), now=timezone.now())
+    work()
+    content = f"/ops/cubes/files/{row.id}/content/"
+
+    assert grant_console("harbour", permissions=MAY).get(content).status_code == 403
+    may = (*MAY, "memory.view_quarantineditem")
+    assert grant_console("harbour", permissions=may).get(content).status_code == 200
 
 
 def test_a_file_is_looked_through_and_loaded(grant_console, page, world):

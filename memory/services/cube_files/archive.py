@@ -28,6 +28,8 @@ SUFFIX = ".memcube"
 MAX_MEMBERS = 32
 _LINES = ".jsonl"
 _CHUNK_BYTES = 1024 * 1024
+# What a value of a line takes in memory beyond its bytes there, at least; each has one of these signs before it.
+_VALUE_BYTES, _SIGNS = 32, (b",", b"[", b"{")
 _LEVEL = 6
 
 
@@ -96,12 +98,33 @@ class CubeReader:
 
     def lines(self, name: str, *, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """The lines of a part behind the first `after`, each with its number from 1. Raises UnreadableImport."""
+        for number, line, _ in self._read(name, after=after):
+            yield number, _parse(line, name, number)
+
+    def batches(self, name: str, *, after: int, most: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+        """The same, up to `most` at a time, and no more than the memory has room for. Raises UnreadableImport."""
+        batch: list[tuple[int, dict[str, Any]]] = []
+        weight = 0
+        for number, line, own in self._read(name, after=after):
+            if batch and (len(batch) == most or weight + own > MAX_ITEM_BYTES):
+                yield batch
+                batch, weight = [], 0
+            batch.append((number, _parse(line, name, number)))
+            weight += own
+        if batch:
+            yield batch
+
+    def _read(self, name: str, *, after: int) -> Iterator[tuple[int, bytes, int]]:
+        """Lines, each with its number and about how many bytes it takes in memory."""
         if name not in self.manifest.parts:
             return
         with self._parts[name].open() as stream:
             for number, line in enumerate(_read_lines(stream, name), start=1):
                 if number > after:
-                    yield number, _parse(line, name, number)
+                    weight = len(line) + _VALUE_BYTES * sum(map(line.count, _SIGNS))
+                    if weight > MAX_ITEM_BYTES:
+                        raise UnreadableImport(f"Line {number} of {name}{_LINES} holds more values than fit in memory.")
+                    yield number, line, weight
 
 
 def open_cube(path: Path) -> CubeReader:

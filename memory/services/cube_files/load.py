@@ -391,10 +391,8 @@ def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, t
 
 
 def in_batches(reader: CubeReader, part: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """Lines of a part behind the first `after`, BATCH at a time. Raises UnreadableImport."""
-    waiting = reader.lines(part, after=after)
-    while batch := list(itertools.islice(waiting, BATCH)):
-        yield batch
+    """Lines of a part behind the first `after`, up to BATCH at a time. Raises UnreadableImport."""
+    return reader.batches(part, after=after, most=BATCH)
 
 
 def options_to_dict(options: LoadOptions) -> dict[str, Any]:

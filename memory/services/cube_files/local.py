@@ -70,8 +70,9 @@ def dump_to_file(scope: Scope, path: Path, *, options: DumpOptions, now: datetim
     if path.exists():
         raise FileExistsError(path)
     partial = path.with_name(path.name + _PARTIAL)
+    # Another's, who is at it, stays: it is not taken away below.
+    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         manifest = write_cube(scope, partial, options=options, cube=describe_cube(scope), now=now, report=report)
         partial.rename(path)
     finally:

@@ -25,6 +25,7 @@ from memory import ledger
 from memory.enums import CubeSignature
 from memory.errors import InvalidInput
 from memory.services.imports.source import UnreadableImport
+from memory.text.json_values import fault_of
 from memory.types import Scope
 
 SCHEMA = "memcube/1"
@@ -36,6 +37,9 @@ HMAC, ED25519 = "hmac-sha256", "ed25519"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NAME_CHARS = 200
 _MIN_KEY_CHARS = 16
+_MOST_LEVELS = 12
+# Parts, models and what the cube says of itself: it is kept with the load, and shown in lists.
+_MAX_SAID_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
     """
     try:
         whole = orjson.loads(data)
+        if fault := fault_of(whole, most_levels=_MOST_LEVELS):
+            raise UnreadableImport(f"{MEMBER} {fault.problem.removesuffix('.')}: no cube's file has that.")
         manifest = _parse(whole["manifest"])
         signature = whole.get("signature") or {}
         said = orjson.dumps(whole["manifest"], option=orjson.OPT_SORT_KEYS)
@@ -137,8 +143,12 @@ def _parse(value: Mapping[str, Any]) -> Manifest:
     if not all(isinstance(name, str) and len(name) <= _MAX_NAME_CHARS for name in names):
         raise ValueError("name")
     datetime.fromisoformat(manifest.written_at)
-    if not isinstance(manifest.namespace_id, int) or not isinstance(manifest.model or {}, dict):
+    if not isinstance(manifest.namespace_id, int) or not isinstance(manifest.policy, int):
         raise ValueError("namespace_id")
+    if not all(isinstance(one, dict) for one in (manifest.model or {}, manifest.chat_models, manifest.cube)):
+        raise ValueError("cube")
+    if len(manifest.encode()) > _MAX_SAID_BYTES:
+        raise ValueError("size")
     return manifest
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,12 +26,15 @@ from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load import LoadOptions, check_sender, options_to_dict
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
+from memory.spool import open_folder
 from memory.types import Access, ListFilter, Scope
 
 # A job may take so long; a load goes on in another one after half of it, a dump has to be made in one.
 JOB_SECONDS = 3600
 # Files of a namespace that are not over.
 MAX_OPEN = 5
+# Dumps of a namespace whose files are kept, the newest: who may only read asks for dumps, too.
+MAX_KEPT = 10
 PIECE_BYTES = 1024 * 1024
 _MAX_NAME_CHARS = 200
 
@@ -163,12 +165,20 @@ def delete_file(access: Access, *, file_id: uuid.UUID) -> None:
 
 
 def end(row: CubeFile, *, now: datetime) -> None:
-    """Ends a locked dump or load. The file of a load goes. Inside the caller's transaction."""
+    """Ends a locked dump or load. The file of a load goes, and those of dumps beyond the newest MAX_KEPT.
+
+    Inside the caller's transaction.
+    """
     row.finished_at = now
     row.save()
     if row.kind == CubeFileKind.LOAD or row.problem or row.cancelled_at is not None:
         CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
-    if row.kind == CubeFileKind.LOAD:
+    if row.kind == CubeFileKind.DUMP:
+        dumps = CubeFile.objects.filter(namespace_id=row.namespace_id, kind=CubeFileKind.DUMP).exclude(finished_at=None)
+        kept = dumps.order_by("-finished_at", "-id").values_list("id", flat=True)[:MAX_KEPT]
+        older = dumps.exclude(id__in=list(kept)).values("id")
+        CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id__in=older).delete()
+    else:
         audit.record(
             Scope(row.namespace_id, name_of(row), row.actor, str(row.id)),
             AuditEvent.CUBE_LOAD_FINISH,
@@ -305,8 +315,8 @@ def _plain(name: str) -> str:
 @contextmanager
 def _spool(upload: CubeUpload) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's."""
-    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
-        path = Path(folder) / "cube"
+    with open_folder() as folder:
+        path = folder / "cube"
         with path.open("wb") as stream:
             for chunk in upload.chunks:
                 stream.write(chunk)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +54,8 @@ _MAX_DETAILS_BYTES = 65_536
 # Of one memory: versions, retired statements, mentions and so on; and terms by which a statement is found.
 _MOST_BELONGINGS = 2_000
 _MOST_TERMS = 5_000
+# What counts on from a number of the file must not end at the end of its column.
+_LARGEST = 1_000_000_000
 
 
 class UnreadableLine(Exception):
@@ -110,7 +113,10 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         raise UnreadableLine(f"text has 1 to {MAX_TEXT_CHARS} characters")
     if not 0 <= memory.importance <= 1:
         raise UnreadableLine("importance is not between 0 and 1")
-    if memory.turn == 0 or (memory.session.startswith(SESSION_PREFIX) and memory.turn > 0):
+    is_chunk = memory.session.startswith(SESSION_PREFIX)
+    if memory.context and not is_chunk:
+        raise UnreadableLine("context is what a chunk stands under, and this is none")
+    if memory.turn == 0 or (is_chunk and memory.turn > 0):
         raise UnreadableLine("turn is none that such a memory has")
     _check_spans(memory.retired_spans, memory.text)
     try:
@@ -203,8 +209,14 @@ def read_item(line: Line, ids: IdMap) -> QuarantinedItem:
     item = _read(QuarantinedItem, line, lines.ITEM, ids, changed={"id"})
     if len(item.session) > MAX_NAME_CHARS or item.session.startswith(SESSION_PREFIX):
         raise UnreadableLine("session is none that an item has")
+    if not all(_is_reason(one) for one in item.reasons) or not 0 <= item.confidence <= 1:
+        raise UnreadableLine("reasons are not what the gate says")
     item.content_hash, item.characters = content_hash(item.text), len(item.text)
     return item
+
+
+def _is_reason(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in ("rule", "says"))
 
 
 def read_event(line: Line) -> dict[str, Any]:
@@ -246,6 +258,10 @@ def _read_names(line: Line, memory: Memory) -> ArrivingNames:
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreadableLine("its mentions or relations are not what they should be") from None
+    # A word of the text, which the gate reads; nothing else is said of a relation.
+    words = memory.text.lower()
+    if any(columns["detail"] not in words for _, _, columns in relations):
+        raise UnreadableLine("what a relation says is not in the text")
     places = [place for _, _, start, end, _ in mentions for place in (start, end)]
     if any(not 0 <= place <= len(memory.text) for place in places) or any(
         not 0 <= place < len(mentions) for subject, other, _ in relations for place in (subject, other)
@@ -274,6 +290,8 @@ def _find_unsearched(read: ReadMemory) -> None:
     held = [(one.start, one.end) for one in in_force if one.valid_to == HOLDS_ON]
     read.arriving.unsearched = [*spans_of(read.arriving.memory.retired_spans), *held]
     read.arriving.names = {name for one in in_force for name in one.names}
+    if len(read.arriving.names) > _MOST_TERMS:
+        raise UnreadableLine(f"it is found by more than {_MOST_TERMS} terms of its retired statements")
 
 
 def _read(model: type[Row], line: Line, columns: Sequence[str], ids: IdMap, *, changed: set[str]) -> Row:
@@ -318,9 +336,23 @@ def _clean(model: type[models.Model], name: str, value: Any) -> Any:
             column.run_validators(cleaned)  # type: ignore[union-attr]
     except (ValidationError, TypeError, ValueError, OverflowError):
         raise UnreadableLine(f"{name} is not what it should be") from None
-    if isinstance(cleaned, datetime) and cleaned.tzinfo is None:
-        raise UnreadableLine(f"{name} has no offset from UTC")
+    if isinstance(cleaned, datetime):
+        return _to_utc(cleaned, name)
+    if isinstance(cleaned, float) and not math.isfinite(cleaned):
+        raise UnreadableLine(f"{name} is no number")
+    if isinstance(cleaned, int) and not isinstance(cleaned, bool) and abs(cleaned) > _LARGEST:
+        raise UnreadableLine(f"{name} is beyond what is counted")
     return cleaned
+
+
+def _to_utc(moment: datetime, name: str) -> datetime:
+    """The moment in UTC: one beyond the years there are could be stored, and never be read again."""
+    if moment.tzinfo is None:
+        raise UnreadableLine(f"{name} has no offset from UTC")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise UnreadableLine(f"{name} lies beyond the years that can be kept") from None
 
 
 def _check_spans(flat: Sequence[Any], text: str) -> None:

@@ -5,7 +5,6 @@ broke off goes on where it ended. A dump that broke off begins again.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import time
 import uuid
 from collections import Counter
@@ -16,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Q
 
 from memory.enums import CubeIds, CubeSignature
 from memory.models import Cube, CubeFile, CubeFilePart, Erasure
@@ -38,6 +38,7 @@ from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
 from memory.services.jobs import queue, runner
+from memory.spool import open_folder
 from memory.types import Scope
 
 Clock = Callable[[], datetime]
@@ -198,17 +199,20 @@ class LoadProgress:
 def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
     """Writes and keeps the file; None when something was erased meanwhile, which it may hold."""
     began = now()
-    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
-        path = Path(folder) / "cube"
+    with open_folder() as folder:
+        path = folder / "cube"
         options = DumpOptions(**row.options)
         manifest = write_cube(scope, path, options=options, cube=describe_cube(scope), now=began, report=runner.report)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         with transaction.atomic():
+            erasures = Erasure.objects.in_scope(scope)
+            # One that is under way ends after this, and takes the file away then.
+            list(erasures.filter(finished_at=None).order_by("id").select_for_update())
             stored = _lock(row)
             store_pieces(stored, path)
             # Seen after the file is there: an erasure that comes later finds it, and takes it away.
-            if Erasure.objects.in_scope(scope).filter(created_at__gte=began).exists():
+            if erasures.filter(Q(created_at__gte=began) | Q(finished_at__gte=began)).exists():
                 transaction.set_rollback(True)
                 return None
             stored.size, stored.digest = path.stat().st_size, digest
@@ -239,8 +243,8 @@ def _lock(row: CubeFile) -> CubeFile:
 def _file_of(row: CubeFile) -> Iterator[Path]:
     """The file on a disk, while it is loaded. Raises UnreadableImport when it was erased."""
     pieces = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
-    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
-        path = Path(folder) / "cube"
+    with open_folder() as folder:
+        path = folder / "cube"
         with path.open("wb") as stream:
             for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
                 stream.write(data)

@@ -72,9 +72,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
 
     Raises NotFound, also when no memory that takes part in retrieval mentions it.
     """
-    row = find(scope, entity_id, field="entity_id")
-    if row.merged_into is not None:
-        return entity(scope, entity_id=row.merged_into, cursor=cursor, limit=limit)
+    row = _find_whole(scope, find(scope, entity_id, field="entity_id"))
     aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=row.id).order_by("id"))
     counts = mention_counts(scope, [alias.id for alias in aliases])
     edges = [*relations(scope, {row.id}, limit=NEIGHBOURS), *companions(scope, {row.id}, limit=NEIGHBOURS)]
@@ -97,6 +95,15 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
         "timeline": timeline,
         "next_cursor": f"{next_cursor.occurred_at.isoformat()}_{next_cursor.id}" if next_cursor else None,
     }
+
+
+def _find_whole(scope: Scope, row: Entity) -> Entity:
+    """What the entity was merged into, and that, and so on; a ring, which a file may bring, ends where it began."""
+    seen = set()
+    while row.merged_into is not None and row.id not in seen:
+        seen.add(row.id)
+        row = find(scope, row.merged_into, field="entity_id")
+    return row
 
 
 def graph(scope: Scope, *, around: uuid.UUID | None, depth: int, limit: int) -> dict[str, Any]:

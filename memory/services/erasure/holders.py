@@ -479,6 +479,8 @@ _CUBE_FILE_ROWS = (
     "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
 )
 
+drop_dumps = _count_with(f"DELETE FROM {_CUBE_FILES}")
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
@@ -612,7 +614,7 @@ HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_cubefilepart",
         _count_with(f"SELECT count(*) FROM {_CUBE_FILES}"),
-        sweep=_count_with(f"DELETE FROM {_CUBE_FILES}"),
+        sweep=drop_dumps,
     ),
     Holder(
         "memory_cubefile",

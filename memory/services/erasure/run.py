@@ -42,7 +42,7 @@ from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.facts import late_facts
-from memory.services.erasure.holders import CACHES, HOLDERS, Erased, Sweep
+from memory.services.erasure.holders import CACHES, HOLDERS, Erased, Sweep, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
 from memory.services.index import ivf_lists
@@ -304,6 +304,9 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     note_write_for_all()
     ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
+        _row(erasure).select_for_update().get()
+        # A dump that read all before it was erased may have been kept since the holders were counted.
+        drop_dumps(erased)
         _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")
         _record(row, ErasureStatus.FINISHED, {"proof": row.proof, "summaries": row.summaries}, now=now)
     return ""

@@ -31,6 +31,8 @@ _BOM = b"\xef\xbb\xbf"
 _END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
 _END_64, _LARGE = b"PK\x06\x06", 0xFFFFFFFF
 _ENCRYPTED = 0x1
+# What every program writes. The others take a dictionary as large as the file asks for.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What files of other kinds begin with, and what to do about it.
 _OTHERS = {
     b"\x1f\x8b": "is compressed by gzip: unpack it first",
@@ -116,16 +118,20 @@ def _list_members(path: Path) -> list[Part]:
     entries = archive.infolist()
     if len(entries) > MAX_MEMBERS:
         raise UnreadableImport(f"The zip has {len(entries)} files; {MAX_MEMBERS} are the limit.")
-    return [_check_member(archive, entry) for entry in entries if not entry.is_dir()]
+    return [_check_member(archive, entry) for entry in entries if not entry.filename.endswith("/")]
 
 
 def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
     name = entry.filename.replace("\\", "/")
     way = PurePosixPath(name)
+    if not way.parts:
+        raise UnreadableImport("The zip has a file without a name: no export has. Nothing of it was read.")
     if way.is_absolute() or ".." in way.parts or ":" in way.parts[0] or stat.S_ISLNK(entry.external_attr >> 16):
         raise UnreadableImport("The zip has a file whose path leads out of it: no export has. Nothing of it was read.")
     if entry.flag_bits & _ENCRYPTED:
         raise UnreadableImport("The zip has a password: unpack it, and make a zip without one.")
+    if entry.compress_type not in _COMPRESSIONS:
+        raise UnreadableImport(f"{way.name} is compressed in a rare way: make the zip again, as `zip` does by itself.")
     if entry.file_size > MAX_MEMBER_BYTES:
         raise UnreadableImport(f"{way.name} has {entry.file_size} bytes; {MAX_MEMBER_BYTES} are the limit.")
     if entry.file_size > RATIO_COUNTS_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from memory.services.imports.detect import recognise
 from memory.services.imports.source import clean
 from memory.services.imports.survey import preview
 from memory.services.jobs import queue
+from memory.spool import open_folder
 from memory.types import Access, ListFilter, Scope
 
 # The job may take so long; it goes on in another one after half of it.
@@ -225,8 +225,8 @@ def _new_import(scope: Scope, upload: ImportUpload, *, format: ImportFormat, siz
 def _spool(upload: ImportUpload) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's, but for how it ends."""
     suffix = Path(upload.name).suffix.lower()
-    with tempfile.TemporaryDirectory(prefix="memos-import-") as folder:
-        path = Path(folder) / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
+    with open_folder() as folder:
+        path = folder / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
         with path.open("wb") as stream:
             for chunk in upload.chunks:
                 stream.write(chunk)

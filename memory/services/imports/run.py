@@ -4,7 +4,6 @@ that broke off goes on where it ended.
 
 from __future__ import annotations
 
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from memory.services.imports.source import UnreadableImport
 from memory.services.imports.survey import list_turns, look_over
 from memory.services.imports.take_in import ImportCounts, in_batches, take_in
 from memory.services.jobs import queue, runner
+from memory.spool import open_folder
 from memory.types import Scope
 
 SLICE_SECONDS = 30.0
@@ -123,8 +123,8 @@ class _Progress:
 def _file_of(row: MemoryImport) -> Iterator[Path]:
     """The file on a disk, while it is taken in. Raises UnreadableImport when it was erased."""
     parts = ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).order_by("number")
-    with tempfile.TemporaryDirectory(prefix="memos-import-") as folder:
-        path = Path(folder) / "file"
+    with open_folder() as folder:
+        path = folder / "file"
         with path.open("wb") as stream:
             for data in parts.values_list("data", flat=True).iterator(chunk_size=8):
                 stream.write(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.admission import refuse_document_fields
 from memory.services.ingestion.file_listing import file_in_force, is_in_force, jobs_of, parts_of
 from memory.services.jobs import queue
+from memory.spool import open_folder
 from memory.types import Scope
 
 # The job may take so long: reading, the gate, storing.
@@ -153,8 +153,8 @@ def spool(chunks: Iterable[bytes], *, most: int | None = None) -> Iterator[tuple
     """The bytes on a disk while they are looked at, and their SHA-256. Raises FileTooLarge at the first byte beyond
     `most`."""
     digest, size = hashlib.sha256(), 0
-    with tempfile.TemporaryDirectory(prefix="memos-file-") as folder:
-        path = Path(folder) / "given"
+    with open_folder() as folder:
+        path = folder / "given"
         with path.open("wb") as stream:
             for chunk in chunks:
                 size += len(chunk)

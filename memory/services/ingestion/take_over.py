@@ -205,11 +205,13 @@ def take_over_quarantine(scope: Scope, items: Sequence[QuarantinedItem], *, now:
 
 def _judge(scope: Scope, arrival: ArrivingMemory) -> None:
     memory = arrival.memory
+    context = memory.context
     try:
         if memory.session.startswith(SESSION_PREFIX):
-            document = NewDocument(text=memory.text, title=memory.speaker, metadata=memory.metadata)
+            document = NewDocument(text=memory.text, title=memory.speaker, source=context, metadata=memory.metadata)
             judged = judge_document(scope, document)
             judgement, speaker, metadata = judged.judgement, judged.document.title, judged.document.metadata
+            context = judged.document.source
         else:
             turn = judge_turn(scope, _as_new(memory))
             judgement, speaker, metadata = turn.judgement, turn.memory.speaker, turn.memory.metadata
@@ -232,8 +234,8 @@ def _judge(scope: Scope, arrival: ArrivingMemory) -> None:
         arrival.outcome = Arrival.REDACTED
         memory.text, memory.content_hash = judgement.text, content_hash(judgement.text)
         arrival.vectors = ()
-    if (speaker, metadata) != (memory.speaker, memory.metadata):
-        memory.speaker, memory.metadata, arrival.vectors = speaker, metadata, ()
+    if (speaker, metadata, context) != (memory.speaker, memory.metadata, memory.context):
+        memory.speaker, memory.metadata, memory.context, arrival.vectors = speaker, metadata, context, ()
     memory.tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
     if judgement.suspected:
         memory.review = Review.SUSPECTED

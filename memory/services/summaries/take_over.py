@@ -11,6 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest, Least
 
 from memory.enums import Role
+from memory.gate.fields import judge_fields
 from memory.gate.judge import judge
 from memory.gate.policy import GatePolicy
 from memory.models import Condensation, Memory, Session
@@ -46,8 +47,12 @@ def _may_be_kept(scope: Scope, summary: Condensation, turns: int) -> bool:
     covered = rows.filter(turn__gt=0, turn__lte=summary.covers_to_turn)
     if covered.count() != turns or covered.filter(pk__in=sources).count() != len(sources):
         return False
-    judgement = judge(summary.condensed_text, role=Role.SYSTEM, policy=_gate_of(scope))
-    return judgement.decision.lets_in and judgement.text == summary.condensed_text
+    gate = _gate_of(scope)
+    told = {"trigger_details": summary.trigger_details, "method": summary.method, "tokenizer": summary.tokenizer}
+    fields = judge_fields(told, policy=gate)
+    judgement = judge(summary.condensed_text, role=Role.SYSTEM, policy=gate)
+    as_it_is = judgement.text == summary.condensed_text and dict(fields.values) == told
+    return judgement.decision.lets_in and fields.decision.lets_in and as_it_is
 
 
 def list_sources(item_sources: Mapping[str, Any]) -> set[uuid.UUID]:

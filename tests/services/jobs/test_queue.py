@@ -11,6 +11,7 @@ from django_q.models import OrmQ
 
 from memory import tasks
 from memory.models import Job
+from memory.services.jobs import queue
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue
 from memory.services.summaries import condense
 from tests.job_queue import work_off
@@ -18,6 +19,13 @@ from tests.job_queue import work_off
 
 def states() -> list[tuple[str, int]]:
     return list(Job.objects.across_namespaces().order_by("pk").values_list("state", "attempts"))
+
+
+def test_what_can_be_queued_is_carried_out_as_a_job():
+    kinds = [value for value in vars(queue).values() if isinstance(value, Kind) and "." not in value.name]
+
+    assert len(kinds) > 15
+    assert [kind.name for kind in kinds if not hasattr(getattr(tasks, kind.name), "__wrapped__")] == []
 
 
 def test_a_job_names_its_namespace_and_subject_and_has_a_message(alice):
