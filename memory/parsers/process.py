@@ -164,7 +164,7 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
             seconds=round(seconds, 3),
             peak=None if found["peak"] is None else min(int(found["peak"]), sys.maxsize),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise FileRefused("crashed", _SAYS["crashed"]) from None
 
 
