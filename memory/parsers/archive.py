@@ -18,6 +18,8 @@ MAX_RATIO = 200
 RATIO_COUNTS_FROM = 8 * 1024**2
 _MAX_DIRECTORY_BYTES = 2 * 1024**2
 _END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
+# Before it, where sizes do not fit into it: the end of the larger form, and where that is.
+_LARGE_END, _LARGE_END_BYTES, _LOCATOR, _LOCATOR_BYTES = b"PK\x06\x06", 56, b"PK\x06\x07", 20
 _LOCAL_HEADER_BYTES = 30
 _ENCRYPTED = 0x1
 _LOOKED_AT_BYTES = 4096
@@ -90,12 +92,20 @@ def _check_directory(path: Path) -> None:
     """Refuses a directory that is too large to be read: zipfile reads all of it at once."""
     size = path.stat().st_size
     with path.open("rb") as stream:
-        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
+        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT - _LOCATOR_BYTES - _LARGE_END_BYTES))
         tail = stream.read()
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_BYTES:
         raise _describe_damage()
-    if int.from_bytes(tail[place + 12 : place + 16], "little") > _MAX_DIRECTORY_BYTES:
+    directory = int.from_bytes(tail[place + 12 : place + 16], "little")
+    locator = place - _LOCATOR_BYTES
+    if locator >= 0 and tail.startswith(_LOCATOR, locator):
+        # What stands there is believed by zipfile, whatever the usual end says.
+        large = locator - _LARGE_END_BYTES
+        if large < 0 or not tail.startswith(_LARGE_END, large):
+            raise _describe_damage()
+        directory = int.from_bytes(tail[large + 40 : large + 48], "little")
+    if directory > _MAX_DIRECTORY_BYTES:
         raise FileRefused("bomb", f"The file lists its parts in more than {_MAX_DIRECTORY_BYTES // 1024**2} MB.")
 
 

@@ -13,6 +13,9 @@ import resource
 import signal
 import struct
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 MAX_OPEN_FILES = 64
@@ -45,6 +48,31 @@ class ProcessLimits:
     file_bytes: int
 
 
+# How many of this process's children must not look into it now.
+_hiding = threading.Lock()
+_hidden_from = 0
+
+
+@contextmanager
+def hide_memory() -> Iterator[None]:
+    """Inside, other processes of the same user see neither this one's memory nor its environment (Linux)."""
+    global _hidden_from  # noqa: PLW0603 - a state of the process
+    if sys.platform != "linux":
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    with _hiding:
+        _hidden_from += 1
+        libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield
+    finally:
+        with _hiding:
+            _hidden_from -= 1
+            if not _hidden_from:
+                libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
 def confine(limits: ProcessLimits, *, parent: int) -> None:
     """Confines this process, which ends with its `parent`. What the system cannot do is left out, but for limits."""
     for what, most in (
@@ -62,9 +90,10 @@ def confine(limits: ProcessLimits, *, parent: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-    # A network without an interface; a container may forbid to make one, then the filter alone keeps it off.
-    if libc.unshare(_CLONE_NEWNET) != 0:
-        libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+    # A network without an interface, and users of its own: by those it has no right to look into its parent's memory,
+    # which has the server's secrets. A container may forbid both, then the filter alone keeps it off the network.
+    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        libc.unshare(_CLONE_NEWNET)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     _refuse_calls(libc)
 

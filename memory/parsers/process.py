@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory.parsers.confine import hide_memory
 from memory.parsers.read_file import ASKED, FOUND, GIVEN, clean
 from memory.parsers.refusal import FileRefused
 
@@ -88,22 +89,23 @@ def parse(path: Path, name: str, limits: ParserLimits, *, watch: Callable[[int],
         }
         (Path(folder) / ASKED).write_text(json.dumps(asked))
         began = time.monotonic()
-        with (Path(folder) / "errors").open("wb") as errors:
-            child = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this file
-                [sys.executable, "-I", "-c", _START, str(_ROOT)],
-                cwd=folder,
-                env=_make_environment(folder),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
-            )
-        try:
-            if watch is not None:
-                watch(child.pid)
-            _wait(child, until=began + limits.seconds)
-        finally:
-            _end(child)
+        with hide_memory():
+            with (Path(folder) / "errors").open("wb") as errors:
+                child = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this file
+                    [sys.executable, "-I", "-c", _START, str(_ROOT)],
+                    cwd=folder,
+                    env=_make_environment(folder),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+            try:
+                if watch is not None:
+                    watch(child.pid)
+                _wait(child, until=began + limits.seconds)
+            finally:
+                _end(child)
         return _read_answer(Path(folder), child.returncode, seconds=time.monotonic() - began, limits=limits)
 
 
@@ -164,7 +166,7 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
             seconds=round(seconds, 3),
             peak=None if found["peak"] is None else min(int(found["peak"]), sys.maxsize),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise FileRefused("crashed", _SAYS["crashed"]) from None
 
 

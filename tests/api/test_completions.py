@@ -148,6 +148,21 @@ def test_the_namespace_may_have_a_model_of_its_own(alice, bob, upstream, setting
     assert error_of(bob.post(ROUTE, ASKED | {"model": "vllm/org/large"}), 404)["code"] == "model_not_found"
 
 
+def test_an_adapter_is_for_the_namespace_whose_memories_it_has_learnt(alice, bob, upstream, settings):
+    settings.MEMOS_VLLM_BASE_URL = upstream.url
+    model = f"vllm/memos-{alice.scope.namespace_id}-style"
+    for tenant, status in ((bob, 400), (alice, 200)):
+        body = {"namespace": tenant.scope.namespace, "policy": {"models": {"answer": model}}}
+        changed = tenant.client.put("/v1/policy", data=body, content_type="application/json")
+        assert changed.status_code == status, changed.content
+    settings.MEMOS_LLM_ALLOWED_MODELS = ["vllm/*"]
+
+    assert error_of(bob.post(ROUTE, ASKED | {"model": model}), 404)["code"] == "model_not_found"
+    assert upstream.asked == []
+    assert alice.post(ROUTE, ASKED | {"model": model}).status_code == 200
+    assert [asked["model"] for asked in upstream.asked] == [model.removeprefix("vllm/")]
+
+
 def test_a_whole_answer_comes_byte_for_byte_and_the_header_says_what_was_given(alice, upstream, remember):
     shop = remember(alice, SAID, session="s0", speaker="Ann")
     answer = alice.post(ROUTE, ASKED)

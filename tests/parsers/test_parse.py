@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from memory.parsers import office, process
+from memory.parsers import archive, office, process
 from memory.parsers.process import ParserLimits, parse
 from memory.parsers.refusal import FileRefused
 from tests.parsers import made_files as made
@@ -33,6 +36,17 @@ def overlapping() -> bytes:
     second = content.find(b"PK\x01\x02", first + 4)
     content[second + 42 : second + 46] = content[first + 42 : first + 46]
     return bytes(content)
+
+
+def large_directory() -> bytes:
+    """A zip whose end says ten bytes, and the end of the larger form before it 100,000 parts."""
+    entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
+    directory = entry * 100_000
+    start = b"PK\x03\x04" + bytes(27)
+    sizes = (100_000, 100_000, len(directory), len(start))
+    large = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", 44, 45, 45, 0, 0, *sizes)
+    locator = b"PK\x06\x07" + struct.pack("<LQL", 0, len(start) + len(directory), 1)
+    return start + directory + large + locator + b"PK\x05\x06" + struct.pack("<4H2LH", 0, 0, 1, 1, 10, 0, 0)
 
 
 LAUGHS = (
@@ -132,7 +146,8 @@ def test_a_parser_that_breaks_out_is_ended(tmp_path, monkeypatch, program, limit
         "import os; os.kill(os.getppid(), 0)",
         "import os; os.fork() or os._exit(0)",
         "import threading; kept.append(threading.Thread(target=print)); kept[0].start(); kept[0].join(); raise OSError",
-        "open('/proc/%d/environ' % __import__('os').getppid()).read(); raise OSError",
+        "open('/proc/%d/environ' % __import__('os').getppid()).read()",
+        "open('/proc/%d/mem' % __import__('os').getppid(), 'r+b')",
         "[open('f%d' % n, 'w') for n in range(200)].clear()",
         "f = open('large', 'wb'); [f.write(b'x' * 10**7) for n in range(10)]",
         "assert 'MEMOS_DATABASE' in __import__('os').environ",
@@ -267,6 +282,27 @@ def test_pictures_are_read_where_ocr_is_set_up(tmp_path):
     with pytest.raises(FileRefused) as refused:
         read(tmp_path, made.picture("Nobody"), "a.png", ocr_folder=str(tmp_path))
     assert refused.value.reason == "ocr_missing"
+
+
+def test_a_large_directory_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "sent"
+    path.write_bytes(large_directory())
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileRefused) as refused:
+            archive.list_names(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (refused.value.reason, peak < 1024**2) == ("bomb", True)
+
+
+def test_an_answer_of_a_parser_that_a_file_took_over_is_a_refusal(tmp_path):
+    found = {"kind": "text", "text": "a", "markdown": False, "title": "", "pages": None, "tables": 0, "parser": "p"}
+    (tmp_path / "found.json").write_text(json.dumps({**found, "peak": float("inf")}))
+    with pytest.raises(FileRefused) as refused:
+        process._read_answer(tmp_path, 0, seconds=0.1, limits=LIMITS)
+    assert refused.value.reason == "crashed"
 
 
 def test_a_stored_zip_is_no_bomb(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from django.conf import settings
@@ -12,6 +13,9 @@ from memory.providers.chat.model import ChatModel
 from memory.providers.chat.presets import PRESETS
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
+
+# An adapter, as servers of models know it (`Adapter.served_name`): it has learnt a namespace's memories.
+_ADAPTER = re.compile(r"memos-(?P<namespace>\d+)-")
 
 
 def find_chat_model(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
@@ -61,6 +65,15 @@ def missing_setting(provider: str) -> str:
     if provider not in PRESETS:
         return "MEMOS_LLM_PROVIDER"
     return "" if _key_of(provider) or not PRESETS[provider].key_setting else PRESETS[provider].key_setting
+
+
+def adapter_problem(model: str, namespace_id: int | None) -> str | None:
+    """Why the namespace (None: none is known) may not choose `model`, as `choice_problem`: an adapter is for the
+    namespace whose memories it has learnt, and for no other."""
+    learnt = _ADAPTER.match(model.partition("/")[2])
+    if learnt is None or int(learnt["namespace"]) == namespace_id:
+        return None
+    return Sentence(_("is an adapter, and not one of this namespace: choose one of its own, or another model."))
 
 
 def choice_problem(model: str) -> str | None:

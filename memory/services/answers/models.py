@@ -7,7 +7,7 @@ from django.conf import settings
 from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import choice_problem, find_chat_model, list_chats
+from memory.providers.chat.registry import adapter_problem, choice_problem, find_chat_model, list_chats
 from memory.services.tenancy.policy import in_force
 
 
@@ -41,7 +41,7 @@ def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
     usual = usual_model(namespace_id)
     models = {**({usual.label: usual} if usual else {}), **list_chats()}
     named = models.get(name) or next((model for model in models.values() if model.name == name), None)
-    if named is None and _is_allowed(name):
+    if named is None and _is_allowed(name, namespace_id):
         return find_chat_model(ModelPurpose.ANSWER, name)
     return named
 
@@ -49,12 +49,14 @@ def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
 def list_models(namespace_id: int | None = None) -> list[str]:
     """The names that `find_model` takes, `provider/model`, the usual one first."""
     usual = usual_model(namespace_id)
-    allowed = [name for name in settings.MEMOS_LLM_ALLOWED_MODELS if _is_allowed(name)]
+    allowed = [name for name in settings.MEMOS_LLM_ALLOWED_MODELS if _is_allowed(name, namespace_id)]
     return list(dict.fromkeys([*([usual.label] if usual else []), *list_chats(), *allowed]))
 
 
-def _is_allowed(name: str) -> bool:
+def _is_allowed(name: str, namespace_id: int | None) -> bool:
     """Whether the server names the model, or all of its provider, as allowed. An empty list allows nobody a choice."""
     provider, _, own = name.partition("/")
     named = {name, f"{provider}/*"} & set(settings.MEMOS_LLM_ALLOWED_MODELS)
-    return bool(named) and own not in ("", "*") and choice_problem(name) is None
+    if not named or own in {"", "*"}:
+        return False
+    return choice_problem(name) is None and adapter_problem(name, namespace_id) is None

@@ -30,6 +30,32 @@ WHERE NOT EXISTS (
                         AND e.memory_id = k.other_id))
 ON CONFLICT DO NOTHING RETURNING memory_id
 """
+# Preferences that go, and that turns state in other words which stay.
+_READ_AGAIN = """
+UPDATE memory_session s SET preference_turn = least(s.preference_turn, told.turn - 1)
+FROM (
+    SELECT o.session, min(o.turn) AS turn
+    FROM memory_erasedmemory e
+    JOIN memory_memory p ON p.namespace_id = e.namespace_id AND p.id = e.memory_id
+    JOIN memory_memorylink l ON l.namespace_id = p.namespace_id AND l.memory_id = p.id AND l.kind = 'derived_from'
+    JOIN memory_memory o ON o.namespace_id = l.namespace_id AND o.id = l.other_id
+    WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s AND p.is_preference
+      AND p.state = 'active' AND p.superseded_by IS NULL AND o.turn > 0
+      AND NOT EXISTS (SELECT FROM memory_erasedmemory x
+                      WHERE x.namespace_id = o.namespace_id AND x.memory_id = o.id)
+    GROUP BY o.session
+) AS told
+WHERE s.namespace_id = %(namespace_id)s AND s.name = told.session AND s.preference_turn >= told.turn
+"""
+
+
+def read_preferences_again(erased: Erased) -> None:
+    """Has turns read anew that state a preference which goes for the words that another turn gave it.
+
+    Before the memories are cleared, in a transaction that has locked none of them: whoever reads locks sessions first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_AGAIN, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
 
 
 def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:

@@ -41,7 +41,7 @@ from memory.models.sql import read_clock
 from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
-from memory.services.erasure.facts import late_facts
+from memory.services.erasure.facts import late_facts, read_preferences_again
 from memory.services.erasure.holders import CACHES, HOLDERS, Erased, Sweep, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
@@ -133,6 +133,7 @@ class _Run:
             _row(erasure).update(holders=erasure_proof.count_holders(erased))
         asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
         found_before = erasure_proof.count_found(erased, asked)
+        self._step(self._read_preferences_again)
         while self._step(self._clear_batch):
             self._in_time()
         while self._step(lambda row: sessions.settle(erased)):
@@ -174,6 +175,10 @@ class _Run:
                 if not isinstance(error.__cause__, psycopg.errors.DeadlockDetected) or tries == DEADLOCK_TRIES:
                     raise
         raise AssertionError("unreachable")
+
+    def _read_preferences_again(self, row: Erasure) -> Counter[str]:
+        read_preferences_again(self._erased)
+        return Counter()
 
     def _clear_batch(self, row: Erasure) -> Counter[str] | None:
         named = ErasedMemory.objects.in_scope(self._erased.scope).filter(erasure_id=row.id).order_by("memory_id")

@@ -17,11 +17,12 @@ from memory.models import Memory, MemoryLink
 from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import content_hash
-from memory.services.facts.store import ALONE, insert_derived
+from memory.services.facts.store import ALONE, TOGETHER, insert_derived, turn_of
 from memory.services.index.embedding import Embedded
 from memory.services.jobs import queue
 from memory.services.memories.change import AS_IT_COMES, lock_memories, store_change
 from memory.services.memories.supersede import end_memory
+from memory.text.facts import bears
 from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
 from memory.types import Scope, system_access
@@ -32,6 +33,7 @@ _REASON = "The speaker says so there."
 _CHANGED = "The same person says otherwise later."
 # Preferences of a holder, the newest, that a new one is compared with.
 _COMPARED = 2_000
+_COMPARED_BY = ("pk", "text", "speaker", "metadata", "occurred_at", "valid_from", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class _Known:
     """A preference that holds, as far as others are compared with it."""
 
     id: uuid.UUID
+    text: str
     holder: str
     key: frozenset[str]
     topic: str
@@ -105,11 +108,11 @@ def store_preferences(
         if same is not None:
             done.merged += 1
             away = away or not same.is_active
-            links.append(_link(scope, same.id, one, now=now))
+            links.append(_link(scope, same.id, one, same.text, now=now))
             continue
         memory = _memory(scope, session, one, identity=said.id, now=now)
         new.append((place, memory))
-        links.append(_link(scope, memory.pk, one, now=now))
+        links.append(_link(scope, memory.pk, one, memory.text, now=now))
         for other in [other for other in known if other.denies(said)]:
             older, newer = (other, said) if other.since <= said.since else (said, other)
             ends.append((older.id, newer.id))
@@ -170,12 +173,12 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
     when it is said again."""
     rows = Memory.objects.in_scope(scope).preferences().filter(speaker__in=holders, superseded_by=None)
     found = []
-    for row in rows.order_by("-pk").only("pk", "speaker", "metadata", "occurred_at", "valid_from", "state")[:_COMPARED]:
+    for row in rows.order_by("-pk").only(*_COMPARED_BY)[:_COMPARED]:
         said = row.metadata.get(PREFERENCE_KEY)
         if isinstance(said, dict) and isinstance(said.get("key"), list):
             found.append(
                 _Known(
-                    row.pk, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
+                    row.pk, row.text, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
                     str(said.get("scope", "")), bool(said.get("wanted")), row.holds_from,
                     row.state == MemoryState.ACTIVE,
                 )
@@ -186,7 +189,14 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
 def _compare_as(new: NewPreference) -> _Known:
     stated = new.stated
     return _Known(
-        new_id(), new.turn.speaker, stated.key, stated.topic, stated.scope, stated.wanted, new.turn.occurred_at
+        new_id(),
+        stated.text,
+        new.turn.speaker,
+        stated.key,
+        stated.topic,
+        stated.scope,
+        stated.wanted,
+        new.turn.occurred_at,
     )
 
 
@@ -218,14 +228,17 @@ def _memory(scope: Scope, session: str, new: NewPreference, *, identity: uuid.UU
     )
 
 
-def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, *, now: datetime) -> MemoryLink:
+def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, text: str, *, now: datetime) -> MemoryLink:
+    """A turn that has not all the words of the preference, which another one told, does not carry it alone: these go
+    when the other is erased."""
+    says_all = text == new.stated.text or bears(text, new.stated.object, turn_of(new.turn))
     return MemoryLink(
         namespace_id=scope.namespace_id,
         memory_id=preference_id,
         kind=LinkKind.DERIVED_FROM,
         other_id=new.turn.pk,
         reason=_REASON,
-        confidence=ALONE,
+        confidence=ALONE if says_all else TOGETHER,
         actor=ACTOR,
         created_at=now,
     )

@@ -20,7 +20,7 @@ from memory.governance.policy import Effective, Policy, contradictions, effectiv
 from memory.models import Namespace, NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
-from memory.providers.chat.registry import choice_problem
+from memory.providers.chat.registry import adapter_problem, choice_problem
 from memory.services.tenancy import index_choice
 from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
@@ -122,7 +122,7 @@ def put_policy(
     `expected` is the version that the caller has read; None does not ask. Without a difference nothing is written.
     Raises InvalidInput, which names every wrong value, and PreconditionFailed.
     """
-    overrides = check_overrides(wanted)
+    overrides = check_overrides(wanted, namespace_id=scope.namespace_id)
     if len(reason) > MAX_REASON_CHARS or "\0" in reason:
         problem = Sentence(_("has at most %(most)s characters and no NUL."), most=MAX_REASON_CHARS)
         raise InvalidInput(f"reason: {problem}", detail=[{"field": "reason", "problem": problem}])
@@ -170,11 +170,12 @@ def put_policy(
     return after
 
 
-def check_overrides(wanted: Mapping[str, Any]) -> dict[str, Value]:
-    """The overrides that `wanted` (nested values) holds, by key. Raises InvalidInput, which names every wrong value."""
+def check_overrides(wanted: Mapping[str, Any], *, namespace_id: int | None = None) -> dict[str, Value]:
+    """The overrides that `wanted` (nested values) holds, by key. Whose adapters a model is of is asked where the
+    namespace is given. Raises InvalidInput, which names every wrong value."""
     overrides, problems = flatten(wanted)
     if not problems:
-        problems = contradictions(_effective(overrides).values) | _model_problems(overrides)
+        problems = contradictions(_effective(overrides).values) | _model_problems(overrides, namespace_id)
     if problems:
         detail = [
             {"field": f"policy.{key[:_SHOWN_KEY_CHARS]}", "problem": problem}
@@ -198,14 +199,21 @@ def _governing(row: NamespacePolicy | None) -> Governing:
     # A key that a later MemOS no longer knows says nothing.
     overrides = {key: value for key, value in row.overrides.items() if key in BY_KEY}
     found = _effective(overrides)
-    problems = contradictions(found.values) | _model_problems(overrides)
+    problems = contradictions(found.values) | _model_problems(overrides, row.namespace_id)
     return Governing(found, overrides, row.version, problems, row.reason, row.updated_by, row.updated_at)
 
 
-def _model_problems(overrides: Mapping[str, Value]) -> dict[str, str]:
+def _model_problems(overrides: Mapping[str, Value], namespace_id: int | None) -> dict[str, str]:
     """The models that a namespace chooses and may not, each with why."""
-    chosen = {key: str(value) for key, value in overrides.items() if BY_KEY[key].is_model and value}
-    return {key: problem for key, model in chosen.items() if (problem := choice_problem(model))}
+    found = {}
+    for key, value in overrides.items():
+        model = str(value or "") if BY_KEY[key].is_model else ""
+        problem = choice_problem(model) if model else None
+        if model and problem is None and namespace_id is not None:
+            problem = adapter_problem(model, namespace_id)
+        if problem is not None:
+            found[key] = problem
+    return found
 
 
 def _effective(overrides: Mapping[str, Value]) -> Effective:

@@ -143,7 +143,7 @@ class TestFollowing:
 
     def test_it_leaves_search_with_its_turn_and_comes_back(self, alice, turn):
         edit.archive(ACCESS, memory_ids=[turn], reason="wrong", now=timezone.now())
-        assert Job.objects.filter(kind="follow_sources").exists()
+        assert Job.objects.in_scope(alice.scope).filter(kind="follow_sources").exists()
         assert self.follow(alice) == 1
         assert kept(alice)[0].state == MemoryState.ARCHIVED
         edit.restore(ACCESS, memory_ids=[turn], reason="right", now=timezone.now())
@@ -180,6 +180,18 @@ class TestFollowing:
         asked = requests.request(alice.scope, target=Target(memory_ids=(turn,)), reason="asked", now=timezone.now())
         assert carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
         assert not Memory.objects.in_scope(alice.scope).exists()
+
+    def test_its_words_go_with_the_turn_that_gave_them_though_another_states_it(self, alice, remember, read, turn):
+        told = UUID(remember(alice, "I prefer tea over coffee from Rosalind.", speaker="Ana"))
+        again = remember(alice, "I prefer tea.", speaker="Ana", session="s2")
+        read()
+        assert read("s2").merged == 1
+        asked = requests.request(alice.scope, target=Target(memory_ids=(told,)), reason="asked", now=timezone.now())
+        assert carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
+        assert not Memory.objects.in_scope(alice.scope).filter(text__contains="Rosalind").exists()
+        assert read("s2").stored == 1
+        [one] = kept(alice, text__contains="tea")
+        assert (one.text, evidence(one)) == ("I prefer tea", {again})
 
     def test_an_edit_of_metadata_keeps_what_it_knows(self, alice, turn):
         [one] = kept(alice)
