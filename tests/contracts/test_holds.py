@@ -81,6 +81,7 @@ HARMLESS = {
     "memory/services/erasure/holders.py:_clear_judgements": ERASED,
     "memory/services/erasure/holders.py:_delete_in_order": ERASED,
     "memory/services/erasure/holders.py:_of_a_memory": ERASED,
+    "memory/services/erasure/holders.py:drop_dumps": ERASED,
     "memory/services/erasure/sessions.py:_DELETE_EMPTY": ERASED,
     "memory/services/erasure/sessions.py:_DELETE_SUMMARIES": ERASED,
     "memory/services/erasure/sessions.py:rebuild": "the state of an erasure",
