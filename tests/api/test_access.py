@@ -62,6 +62,19 @@ READ_BY_POST = {
     "api/v1/memory/query",
     "v1/policy/preview",
     "v1/cubes/<uuid:cube_id>/dump",
+    "product/search",
+    "product/get_all",
+    "product/get_memory",
+    "product/get_memory_by_ids",
+    "product/suggestions",
+    "product/get_user_names_by_memory_ids",
+    "product/chat/complete",
+    "product/chat/stream",
+    "product/exist_mem_cube_id",
+    "product/scheduler/wait",
+    "product/scheduler/wait/stream",
+    "chat",
+    "memtensor/search",
 }
 ADMIN = {
     "post reset",
@@ -79,7 +92,8 @@ ADMIN = {
     "delete v1/users/<uuid:user_id>", "get v1/users/<uuid:user_id>/erasure", "post v1/cubes",
     "post v1/cubes/register", "patch v1/cubes/<uuid:cube_id>", "delete v1/cubes/<uuid:cube_id>",
     "get v1/cubes/<uuid:cube_id>/shares", "post v1/cubes/<uuid:cube_id>/shares",
-    "delete v1/cubes/<uuid:cube_id>/shares/<uuid:user_id>",
+    "delete v1/cubes/<uuid:cube_id>/shares/<uuid:user_id>", "post product/create_cube",
+    "post product/register_cube", "post configure", "post mem_cubes",
 }  # fmt: skip
 # What the gate kept apart is shown to those who may let it in.
 SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>"}
