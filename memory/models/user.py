@@ -34,7 +34,7 @@ class User(ScopedRow):
         constraints = [models.UniqueConstraint(fields=["namespace_id", "name"], name="user_name_once")]
 
     def __str__(self) -> str:
-        return self.display_name or self.name
+        return str(self.pk)
 
 
 class UserNamespace(models.Model):

@@ -20,6 +20,7 @@ def test_the_defaults_are_in_their_range_and_do_not_contradict_each_other():
         "episode": 30,
         "document": 0,
         "fact": 180,
+        "preference": 730,
     }
 
 

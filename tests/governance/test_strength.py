@@ -19,6 +19,7 @@ HALF_LIVES = {
     MemoryKind.EPISODE: 30.0,
     MemoryKind.DOCUMENT: 0.0,
     MemoryKind.FACT: 90.0,
+    MemoryKind.PREFERENCE: 730.0,
 }
 
 
@@ -72,28 +73,32 @@ def test_python_and_postgres_agree_on_random_rows(db):
                 chance.choice(["s1", "document:0192"]),
                 *moments,
                 chance.choice([None, 0, 1, 7, 2**31 - 1]),
+                chance.random() < 0.2,
             )
         )
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             SELECT {STRENGTH_SQL}, {KIND_SQL}, {SINCE_SQL}
-            FROM unnest(%(i)s::float8[], %(r)s::text[], %(t)s::int[], %(n)s::text[], %(c)s::timestamptz[])
-                 WITH ORDINALITY AS m (importance, role, turn, session, created_at, number)
+            FROM unnest(%(i)s::float8[], %(r)s::text[], %(t)s::int[], %(n)s::text[], %(c)s::timestamptz[],
+                        %(p)s::bool[])
+                 WITH ORDINALITY AS m (importance, role, turn, session, created_at, is_preference, number)
             JOIN unnest(%(l)s::timestamptz[], %(s)s::timestamptz[], %(u)s::int[])
                  WITH ORDINALITY AS u (last_used_at, restored_at, uses, number) USING (number)
             ORDER BY number
             """,
             {
-                **dict(zip("irtnclsu", map(list, zip(*rows, strict=True)), strict=True)),
+                **dict(zip("irtnclsup", map(list, zip(*rows, strict=True)), strict=True)),
                 **parameters(HALF_LIVES, now=NOW),
             },
         )
         found = cursor.fetchall()
 
     for row, (value, kind, since) in zip(rows, found, strict=True):
-        importance, role, turn, session, created, used, restored, uses = row
-        assert kind == kind_of(role=role, session=session, turn=turn, importance=importance)
+        importance, role, turn, session, created, used, restored, uses, is_preference = row
+        assert kind == kind_of(
+            role=role, session=session, turn=turn, importance=importance, is_preference=is_preference
+        )
         assert since == max(moment for moment in (created, used, restored) if moment)
         own = strength(importance=importance, half_life_days=HALF_LIVES[kind], uses=uses or 0, since=since, now=NOW)
         assert value == pytest.approx(own.value, rel=1e-9, abs=1e-12)

@@ -66,7 +66,7 @@ def test_nothing_is_wrong() -> None:
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0
-    assert len(found) == 25
+    assert len(found) == 26
 
 
 def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:

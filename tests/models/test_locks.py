@@ -174,7 +174,9 @@ FORMER = {
 
 
 # Those that no release had.
-NEW = {Lock.BUDGET, Lock.BUDGET_OF_KEY}
+NEW = {
+    Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES, Lock.PREFERENCES,
+}  # fmt: skip
 
 
 def test_the_locks_of_before_are_all_there():

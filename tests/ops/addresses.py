@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
+from memory.services.cube_files import run as cube_file_run
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.requests import start_dump
 from memory.services.cubes import create
@@ -63,6 +64,8 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
     given = start_file(world.harbour, upload, now=timezone.now())
     file_run.carry_out(namespace_id=given.namespace_id, file_id=given.id, now=timezone.now)
     given.refresh_from_db()
+    dumped = start_dump(world.harbour, options=DumpOptions(), now=timezone.now())
+    cube_file_run.carry_out_dump(namespace_id=dumped.namespace_id, file_id=dumped.id, now=timezone.now)
     named = {
         "entity_id": Entity.objects.across_namespaces().get(name="Tove").id,
         "run_id": run.pk,
@@ -75,7 +78,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         )[0].pk,
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
-        "cube_file_id": start_dump(world.harbour, options=DumpOptions(), now=timezone.now()).id,
+        "cube_file_id": dumped.id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,

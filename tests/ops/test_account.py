@@ -98,7 +98,7 @@ class TestLogins:
         of_bo, by_clerk, by_ann = signed_in(bo), signed_in(clerk), signed_in(ann)
         assert by_clerk.get(f"{URL}{bo.pk}/").status_code == 403
         assert by_clerk.post(f"{URL}{bo.pk}/logins/end/").status_code == 403
-        clerk.user_permissions.add(Permission.objects.get(codename="change_user"))
+        clerk.user_permissions.add(Permission.objects.get(codename="change_user", content_type__app_label="auth"))
         assert by_clerk.get(f"{URL}{ann.pk}/").status_code == 403
         assert by_clerk.post(f"{URL}{ann.pk}/logins/end/").status_code == 403
         assert by_ann.get(f"{URL}{bo.pk}/").status_code == 200

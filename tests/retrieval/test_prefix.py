@@ -61,7 +61,7 @@ def test_a_hit_that_the_prefix_tells_is_pointed_to_under_its_own_number():
     first, second = pinned("The kiln is red."), pinned("The shop is in Lyon.", 1)
     later = Later(uuid.uuid4(), "Lyon", "We moved to Paris.", NOW)
     hits = [hit("It is open.", number=5), hit("The shop is in Lyon.", number=1)]
-    hits[1].later.append(later)
+    hits[1].memory.later = [later]
 
     done = handed([first, second], hits=hits)
 

@@ -123,7 +123,7 @@ class UserErasureSerializer(serializers.Serializer):
 class ProfileQuerySerializer(serializers.Serializer):
     """Query parameters of a profile."""
 
-    current = StrictBooleanField(
+    current = serializers.BooleanField(
         required=False, default=True, allow_null=True,
         help_text="True: what holds now; false: what was superseded; empty: both",
     )  # fmt: skip
