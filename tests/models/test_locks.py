@@ -175,7 +175,8 @@ FORMER = {
 
 # Those that no release had.
 NEW = {
-    Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES, Lock.PREFERENCES,
+    Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
+    Lock.PREFERENCES,
 }  # fmt: skip
 
 

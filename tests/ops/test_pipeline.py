@@ -182,7 +182,7 @@ PART = re.compile(r'hx-swap-oob="innerHTML:#(\w+)"')
 
 def test_one_request_brings_the_parts_that_changed(world, staff, clear_shared):
     both = staff.get(f"{URL}live/")
-    assert PART.findall(both.content.decode()) == ["stages", "jobs"]
+    assert PART.findall(both.content.decode()) == ["stages", "waiting", "jobs"]
     shown = both.headers["X-Fragment-Version"]
     again = staff.get(f"{URL}live/", {"v": shown})
     assert (again.status_code, again.content, again.headers["X-Fragment-Version"]) == (204, b"", shown)
