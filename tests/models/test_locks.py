@@ -24,13 +24,15 @@ NAMESPACE = 2**40 + 7
 OF_NAMESPACES = {
     Lock.BUDGET,
     Lock.BUDGET_OF_KEY,
+    Lock.DOCUMENT_FILES,
     Lock.ENTITY_NAMES,
     Lock.MAP,
     Lock.POLICY,
+    Lock.PREFERENCES,
     Lock.SUPERSEDE,
     Lock.VECTORS,
 }
-OF_ROWS = {Lock.ERASURE, Lock.EVALUATION}
+OF_ROWS = {Lock.ACTIVATION, Lock.ADAPTER, Lock.ERASURE, Lock.EVALUATION}
 
 
 def subject(lock: Lock) -> int | uuid.UUID | None:

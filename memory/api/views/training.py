@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.event_stream import give_connection_back
+from memory.api.serializers.errors import ErrorSerializer
 from memory.api.serializers.training import (
     TrainingDatasetListSerializer,
     TrainingDatasetSerializer,
@@ -82,6 +83,7 @@ class TrainingExportViewSet(MemosViewSet):
         responses={
             (200, "application/x-ndjson"): OpenApiResponse(OpenApiTypes.STR, "A line of JSON each."),
             (200, "application/json"): OpenApiTypes.OBJECT,
+            409: OpenApiResponse(ErrorSerializer, "It is not made yet, was dropped, or a memory of it has changed."),
         },
     )
     def read_file(self, request: Request, dataset_id: uuid.UUID, file: str) -> StreamingHttpResponse:

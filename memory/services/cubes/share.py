@@ -98,7 +98,8 @@ def revoke_share(
         if share is None:
             raise NotFound(f"The cube {cube_id} is not shared with a user {user_id}.", detail={"field": "user_id"})
         details = {"user_id": str(user_id), "before": _standing(share)}
-        share.delete()
+        # By a query: deleted itself, the share would no longer know whose it was.
+        CubeShare.objects.in_scope(scope).filter(user_id=user_id).delete()
         audit.record(scope, AuditEvent.CUBE_REVOKE, subject=str(cube_id), details=details, now=now)
     note_revoked([share], now=now)
 

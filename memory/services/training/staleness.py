@@ -34,6 +34,7 @@ GROUP BY s.dataset_id
 _LOCK = f"""
 SELECT m.id, {fingerprint_sql("m")}, m.superseded_by IS NOT NULL FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[])
+  AND (m.state = 'active' OR m.superseded_by IS NOT NULL)
   AND NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
 ORDER BY m.id FOR SHARE OF m
 """

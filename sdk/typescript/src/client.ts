@@ -7,7 +7,7 @@ export type Message = Schemas["MessageRequest"];
 export type RememberOptions = Fields<Schemas["IngestRequest"], "text" | "messages">;
 /** What `rememberAll` takes of each turn. */
 export type Turn = Fields<Schemas["IngestRequest"]>;
-export type RecallOptions = Fields<Schemas["SearchRequest"], "query">;
+export type RecallOptions = Fields<Schemas["SearchAcrossRequest"], "query">;
 export type ContextOptions = Fields<Schemas["QueryRequest"], "query">;
 export type AnswerOptions = Fields<Schemas["QuestionRequest"], "query">;
 export type ChatOptions = Fields<Schemas["ChatRequest"], "message" | "messages">;

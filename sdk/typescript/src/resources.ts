@@ -152,7 +152,11 @@ export class Documents {
   async put(text: string, options: DocumentOptions = {}, call: WriteOptions = {}): Promise<Schemas["StoredDocument"]> {
     const body = { ...options, namespace: this.#transport.namespaceOf(options.namespace), text };
     const params = once(call);
-    return this.#transport.send(call, true, (http, signal) => http.POST("/v1/documents", { signal, params, body }));
+    const stored = await this.#transport.send(call, true, (http, signal) =>
+      http.POST("/v1/documents", { signal, params, body }),
+    );
+    // A text is stored at once; only a file, which is sent as a form, is answered by what will be read of it.
+    return stored as Schemas["StoredDocument"];
   }
 
   /** A page, newest first; `next_cursor` leads to the next. */

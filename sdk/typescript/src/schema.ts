@@ -24765,6 +24765,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description It is not made yet, was dropped, or a memory of it has changed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description More requests than the key's limit, or `budget_exceeded`. */
             429: {
                 headers: {
