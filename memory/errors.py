@@ -62,9 +62,9 @@ class FileTooLarge(MemosError):
 
 
 class ParserUnavailable(MemosError):
-    """The server lacks what reads files of this kind."""
+    """The server lacks what reads files of this kind; asking again does not help, so it is not a 503."""
 
-    status = 503
+    status = 415
     code = ErrorCode.PARSER_UNAVAILABLE.value
 
 

@@ -24,7 +24,7 @@ _REFUSALS = {
     411: "The body has no length, and the web server reads no chunks.",
     412: "It was changed since it was read: the ETag is another.",
     413: "The body is too large.",
-    415: "The body is not JSON.",
+    415: "The body is not JSON, or a file of a kind that this server does not read.",
     429: "More requests than the key's limit, or `budget_exceeded`.",
     431: "The headers are too large.",
     500: "The server failed: its log has the cause under the `request_id`.",

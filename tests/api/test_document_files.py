@@ -118,7 +118,7 @@ def test_without_the_parser_the_answer_says_what_to_install(alice, monkeypatch):
     monkeypatch.setattr(office, "PACKAGE", "xberg_that_is_not_there")
     answer = send(alice, made.pdf(1), "a.pdf")
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "parser_unavailable")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "parser_unavailable")
     assert "requirements-documents.txt" in answer.json()["error"]["message"]
     assert send(alice).status_code == 202
 

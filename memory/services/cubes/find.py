@@ -126,7 +126,7 @@ def to_dict(access: Access, cube: Cube, owners: Mapping[uuid.UUID, User]) -> dic
         "name": cube.name,
         "description": cube.description,
         "namespace": cube.namespace.name,
-        "owner": {"id": str(cube.owner_id), "name": str(owner) if owner else None} if cube.owner_id else None,
+        "owner": {"id": str(cube.owner_id), "name": owner.name if owner else None} if cube.owner_id else None,
         "kinds": list(cube.kinds),
         "level": level_of(access, cube),
         "revision": cube.revision,

@@ -146,7 +146,7 @@ def to_dict(share: CubeShare, user: User | None, *, now: datetime) -> dict[str, 
     """A share as clients see it. A user whom the caller does not see has no name."""
     return {
         "user_id": str(share.user_id),
-        "user_name": str(user) if user else None,
+        "user_name": user.name if user else None,
         "level": share.level,
         "expires_at": share.expires_at.isoformat() if share.expires_at else None,
         "expired": share.expires_at is not None and share.expires_at <= now,
