@@ -102,6 +102,21 @@ class PreferenceReading(TextChoices):
     MODEL = "model"
 
 
+class TreeUse(TextChoices):
+    """What the tree of a namespace is for: none is kept; to browse and to filter by; for ranking, too."""
+
+    OFF = "off"
+    BROWSE = "browse"
+    RANK = "rank"
+
+
+class TopicLevel(TextChoices):
+    """What a node of the tree stands for."""
+
+    SESSION = "session"
+    TOPIC = "topic"
+
+
 class Extraction(TextChoices):
     """What is read in the turns of a namespace besides what the rules read."""
 
@@ -211,6 +226,7 @@ class AuditEvent(TextChoices):
     ENTITY_MERGE = "ENTITY_MERGE"
     ENTITY_SPLIT = "ENTITY_SPLIT"
     ENTITY_REBUILD = "ENTITY_REBUILD"
+    TREE_REBUILD = "TREE_REBUILD"
     ACTIVATION_BUILD = "ACTIVATION_BUILD"
     ACTIVATION_DROP = "ACTIVATION_DROP"
     ACTIVATION_EXPORT = "ACTIVATION_EXPORT"

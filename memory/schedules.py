@@ -30,6 +30,7 @@ SCHEDULES = (
     Entry("memos: judge unsure pairs", "memory.tasks.judge_unsure_pairs", 1),
     Entry("memos: request facts", "memory.tasks.request_facts", 1),
     Entry("memos: request preferences", "memory.tasks.request_preferences", 1),
+    Entry("memos: request trees", "memory.tasks.request_trees", 1),
     Entry("memos: forget unmentioned entities", "memory.tasks.forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
     Entry("memos: request lost erasures", "memory.tasks.request_lost_erasures", 1),

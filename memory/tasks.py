@@ -54,6 +54,8 @@ from memory.services.tenancy import idempotency
 from memory.services.training import export as training_export
 from memory.services.training import follow as training_follow
 from memory.services.training import train as training_train
+from memory.services.tree import due as tree_due
+from memory.services.tree import grow as tree_grow
 from memory.services.usage import calls
 from memory.services.webhooks import log as webhook_log
 from memory.spool import clear_leftovers
@@ -238,6 +240,21 @@ def read_preferences(namespace_id: int, session: str) -> int:
         return 0
     scope = Scope(namespace_id, name, preferences_store.ACTOR)
     return preferences_read.read_session(scope, session=session, now=timezone.now()).stored
+
+
+@job
+def request_trees() -> int:
+    """Queues the namespaces whose tree has something to take in."""
+    return tree_due.request_trees(now=timezone.now())
+
+
+@job
+def grow_tree(namespace_id: int) -> int:
+    """Has the tree of a namespace follow its memories; returns how many were placed."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    return tree_grow.grow(Scope(namespace_id, name, WORKER), now=timezone.now())
 
 
 @job

@@ -30,6 +30,7 @@ _OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
     MemoryField.SESSION: _TEXT,
     MemoryField.TIER: {"type": "string", "enum": list(Tier.values)},
     MemoryField.KIND: {"type": "string", "enum": list(MemoryKind.values)},
+    MemoryField.TOPIC: {"type": "string", "format": "uuid"},
     MemoryField.IMPORTANCE: _NUMBER,
     MemoryField.OCCURRED: _MOMENT,
     MemoryField.CREATED: _MOMENT,

@@ -38,6 +38,7 @@ from memory.api.views.retrieval import RetrievalViewSet
 from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.training import TrainingExportViewSet
+from memory.api.views.tree import TreeViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.users import UserViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -110,6 +111,9 @@ urlpatterns = [
     path("v1/entities/<uuid:entity_id>", EntityViewSet.as_view({"get": "retrieve"})),
     path("v1/entities/<uuid:entity_id>/merge", EntityViewSet.as_view({"post": "merge"})),
     path("v1/entities/<uuid:entity_id>/split", EntityViewSet.as_view({"post": "split"})),
+    path("v1/tree", TreeViewSet.as_view({"get": "list"})),
+    path("v1/tree/rebuild", TreeViewSet.as_view({"post": "rebuild"})),
+    path("v1/tree/<uuid:node_id>", TreeViewSet.as_view({"get": "retrieve"})),
     path("v1/graph", EntityViewSet.as_view({"get": "graph"})),
     path("v1/ops/jobs", JobViewSet.as_view({"get": "recent"})),
     path("v1/ops/jobs/<uuid:job_id>", JobViewSet.as_view({"get": "retrieve"})),

@@ -34,6 +34,7 @@ from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.topic import TopicMember, TopicNode, TopicTree
 from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
@@ -102,6 +103,9 @@ __all__ = [
     "RetiredStatement",
     "Session",
     "StaleSource",
+    "TopicMember",
+    "TopicNode",
+    "TopicTree",
     "TrainingDataset",
     "TrainingPart",
     "TrainingSource",

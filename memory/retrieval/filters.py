@@ -56,6 +56,7 @@ class MemoryField(StrEnum):
     SESSION = "session_id"
     TIER = "tier"
     KIND = "kind"
+    TOPIC = "topic_id"
     IMPORTANCE = "importance"
     OCCURRED = "occurred_at"
     CREATED = "created_at"
@@ -255,12 +256,15 @@ def _number(value: object, place: str) -> int | float:
     return value
 
 
-def _identity(value: object, place: str) -> str:
-    text = _text(value, place)
-    try:
-        return str(uuid.UUID(text))
-    except ValueError as error:
-        raise FilterError(place, "must be the id of a memory: a UUID.") from error
+def _id_of(what: str) -> Callable[[object, str], str]:
+    def read(value: object, place: str) -> str:
+        text = _text(value, place)
+        try:
+            return str(uuid.UUID(text))
+        except ValueError as error:
+            raise FilterError(place, f"must be the id of {what}: a UUID.") from error
+
+    return read
 
 
 def _share(value: object, place: str) -> float:
@@ -304,13 +308,14 @@ def _scalar(value: object, place: str) -> Scalar:
 
 
 _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | datetime]] = {
-    MemoryField.ID: _identity,
+    MemoryField.ID: _id_of("a memory"),
     MemoryField.TEXT: _text,
     MemoryField.ROLE: _one_of(tuple(Role.values)),
     MemoryField.SPEAKER: _text,
     MemoryField.SESSION: _text,
     MemoryField.TIER: _one_of(tuple(Tier.values)),
     MemoryField.KIND: _one_of(tuple(MemoryKind.values)),
+    MemoryField.TOPIC: _id_of("a node of the tree"),
     MemoryField.IMPORTANCE: _share,
     MemoryField.OCCURRED: _moment,
     MemoryField.CREATED: _moment,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from memory import tracing
 from memory.enums import ARMS
 from memory.retrieval import places, rerank
-from memory.retrieval.arms.preferences import match
+from memory.retrieval.arms import preferences as preference_arm
+from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
 from memory.retrieval.columns import candidates
 from memory.retrieval.columns.candidates import Found
@@ -166,7 +167,11 @@ def _rank(
     preferences: dict[str, float] = {}
     if "preference" in taking_part and question.tells_preferences:
         with clock.step("preferences"):
-            preferences = match(scope, question)
+            preferences = preference_arm.match(scope, question)
+    topics: dict[str, float] = {}
+    if "topic" in taking_part and question.ranks_topics:
+        with clock.step("topics"):
+            topics = topic_arm.match(scope, question)
     kept = None
     with columns_for(scope, question, changes) as held:
         if held is not None:
@@ -175,10 +180,10 @@ def _rank(
             with clock.step("columns"):
                 found = candidates.find(
                     columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG,
-                    preferences=preferences,
+                    preferences=preferences, topics=topics,
                 )  # fmt: skip
     if held is None:
-        found = _search(scope, question, taking_part, preferences, pool=pool, clock=clock)
+        found = _search(scope, question, taking_part, preferences, topics, pool=pool, clock=clock)
     places, by_words = found.places, found.by_words
     with clock.step("fusion"):
         ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
@@ -190,6 +195,7 @@ def _search(
     question: Question,
     taking_part: Collection[str],
     preferences: Mapping[str, float],
+    topics: Mapping[str, float],
     *,
     pool: int,
     clock: _Clock,
@@ -212,7 +218,7 @@ def _search(
         strong = _strong(question, findings) if "neighbours" in taking_part else []
         read = places.read(
             scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
-            preferences=preferences, strong=strong,
+            preferences=preferences, topics=topics, strong=strong,
         )  # fmt: skip
     return Found(read, findings.by_words, findings.ranks)
 

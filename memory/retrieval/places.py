@@ -89,14 +89,15 @@ def read(
     bm25: Mapping[str, float],
     mentions: Mapping[str, float],
     preferences: Mapping[str, float],
+    topics: Mapping[str, float],
     strong: Sequence[str],
 ) -> Places:
-    """The memories of the four maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
+    """The memories of the five maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
 
     Turns stand in the order in which things happened; those of one moment as they arrived. All meet the
     question's predicate. Cosines that are not given are measured.
     """
-    unmeasured = [memory_id for memory_id in {**bm25, **mentions, **preferences} if memory_id not in cosines]
+    unmeasured = [memory_id for memory_id in {**bm25, **mentions, **preferences, **topics} if memory_id not in cosines]
     parameters = {
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
@@ -117,7 +118,7 @@ def read(
         parameters |= question.predicate.parameters
     statement = _PLACES.format(narrowing=narrowing)
     [row] = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
-    return _places(question, row, _Values(cosines, bm25, mentions, preferences))
+    return _places(question, row, _Values(cosines, bm25, mentions, preferences, topics))
 
 
 class _Values(NamedTuple):
@@ -127,6 +128,7 @@ class _Values(NamedTuple):
     bm25: Mapping[str, float]
     mentions: Mapping[str, float]
     preferences: Mapping[str, float]
+    topics: Mapping[str, float]
 
 
 def _places(question: Question, row: tuple, values: _Values) -> Places:
@@ -150,6 +152,7 @@ def _places(question: Question, row: tuple, values: _Values) -> Places:
             bm25=np.array([values.bm25.get(one, 0.0) for one in ids], dtype=float),
             mentions=np.array([values.mentions.get(one, 0.0) for one in ids], dtype=float),
             preference=np.array([values.preferences.get(one, 0.0) for one in ids], dtype=float),
+            topic=np.array([values.topics.get(one, 0.0) for one in ids], dtype=float),
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             voice=np.array(

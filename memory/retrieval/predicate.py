@@ -76,6 +76,10 @@ def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool 
 # A memory that was never corrected is as old as it is.
 _UPDATED = """coalesce((SELECT max(v.replaced_at) FROM memory_memoryversion v
     WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id), m.created_at)"""
+# Which memories are below a node of the tree: those of a topic, or of all topics of a session.
+_BELOW = """m.id IN (SELECT t.memory_id FROM memory_topicmember t
+    JOIN memory_topicnode n ON n.namespace_id = t.namespace_id AND n.id = t.topic
+    WHERE t.namespace_id = m.namespace_id AND {those})"""
 _COLUMNS = {
     MemoryField.ID: ("m.id", "uuid"),
     MemoryField.TEXT: ("m.text", "text"),
@@ -130,6 +134,8 @@ class _Writer:
                 return self._of_column(field, operator, value)
 
     def _of_column(self, column: MemoryField, operator: Operator, value: Value) -> str:
+        if column is MemoryField.TOPIC:
+            return self._of_topic(operator, value)
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
@@ -138,6 +144,12 @@ class _Writer:
         if operator is Operator.ICONTAINS:
             return f"strpos(lower({name}), lower({self._bind(value, kind)})) > 0"
         return f"{name} {_SIGNS[operator]} {self._bind(value, kind)}"
+
+    def _of_topic(self, operator: Operator, value: Value) -> str:
+        nodes = self._bind(list(value) if isinstance(value, tuple) else [value], "uuid[]")
+        if operator is Operator.NE:
+            return _BELOW.format(those=f"n.id <> ALL({nodes}) AND n.parent <> ALL({nodes})")
+        return _BELOW.format(those=f"(n.id = ANY({nodes}) OR n.parent = ANY({nodes}))")
 
     def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:
         # `->` with a text takes a key of an object and is null for anything else; `#>` would also index lists.

@@ -36,6 +36,7 @@ class Question:
     `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which it is seen how general a
     preference is; None where preferences are not to be told.
     `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
+    `ranks_topics`: whether the tree takes part.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Question:
     as_of: datetime | None
     valid_at: datetime | None = None
     requests: np.ndarray | None = None
+    ranks_topics: bool = False
 
     @property
     def tells_preferences(self) -> bool:

@@ -85,6 +85,21 @@ def sentence_ends(text: str) -> list[int]:
     return [match.end() for match in _END.finditer(text) if _ends_sentence(text, match)]
 
 
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of `text` stand, as (start, end) in characters: without list bullets and the spaces around
+    them. Those of more than MAX_SENTENCE_CHARS are left out."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end in (*sentence_ends(text), len(text)):
+        raw = text[start:end]
+        body = _BULLET.sub("", raw.strip()).strip()
+        if body and len(body) <= MAX_SENTENCE_CHARS:
+            last = start + len(raw.rstrip())
+            spans.append((last - len(body), last))
+        start = end
+    return spans
+
+
 def strip_fillers(sentence: str) -> str:
     """`sentence` without the interjections it opens with ("Oh, yeah, …", "嗯，…") and the name called after them."""
     stripped = _FILLER.sub("", sentence)

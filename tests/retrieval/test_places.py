@@ -36,6 +36,7 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
         bm25=bm25 or {},
         mentions={},
         preferences={},
+        topics={},
         strong=strong,
     )
 

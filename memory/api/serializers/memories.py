@@ -32,6 +32,7 @@ class MemoryListingSerializer(serializers.Serializer):
     role = serializers.ChoiceField(Role.choices, default="", allow_blank=True)
     tier = serializers.ChoiceField(Tier.choices, default="", allow_blank=True)
     kind = serializers.ChoiceField(MemoryKind.choices, default="", allow_blank=True)
+    topic_id = serializers.UUIDField(default=None, allow_null=True, help_text="A topic or session of the tree")
     state = serializers.ChoiceField([*MemoryState.choices, (ANY, ANY)], default=MemoryState.ACTIVE)
     since = serializers.DateTimeField(default=None, help_text="It happened then or later (ISO 8601)")
     until = serializers.DateTimeField(default=None, help_text="It happened before")
@@ -55,6 +56,7 @@ class MemoryListingSerializer(serializers.Serializer):
             role=values["role"] or None,
             tier=values["tier"] or None,
             kind=values["kind"] or None,
+            topic=values["topic_id"],
             state=None if values["state"] == ANY else values["state"],
             since=values["since"],
             until=values["until"],

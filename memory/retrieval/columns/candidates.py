@@ -36,10 +36,12 @@ def find(
     pool: int,
     strong: int,
     preferences: Mapping[str, float],
+    topics: Mapping[str, float],
 ) -> Found:
     """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
 
-    `preferences`: what those that are told say of the request. `strong`: around so many of the best, by a first guess,
+    `preferences`: what those that are told say of the request; `topics`: how near the topics of memories are, of the
+    nearest. `strong`: around so many of the best, by a first guess,
     the turns of their sessions are candidates too.
     """
     size = len(columns)
@@ -63,7 +65,7 @@ def find(
     if "dense" in taking_part:
         near = columns.nearest(measured, limit=max(DENSE_POOL, pool))
         ranks["dense"] = _ranks(columns, near)
-    told = columns.rows_of(preferences)
+    told = columns.rows_of({**preferences, **topics})
     found = np.concatenate([found, told])
     in_span = _in_span(columns.occurred, question)
     if "time" in taking_part and question.spans:
@@ -88,6 +90,7 @@ def find(
         bm25[rows],
         mentions[rows],
         np.array([preferences.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float),
+        np.array([topics.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float),
         in_span[rows],
         _renumber_pairs(pairs, rows, size),
     )
@@ -129,6 +132,7 @@ class _Measured(NamedTuple):
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
+    topic: np.ndarray
     in_span: np.ndarray
     pairs: np.ndarray
 
@@ -143,6 +147,7 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         bm25=measured.bm25,
         mentions=measured.mentions,
         preference=measured.preference,
+        topic=measured.topic,
         tokens=columns.tokens[rows].astype(float),
         session=_renumber(columns.session[rows]),
         voice=_renumber(speakers.astype(np.int64) * 2 + agents),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Self
@@ -26,6 +26,7 @@ from memory.services.entities import extract
 from memory.services.index import entries, ivf_lists
 from memory.services.index import erased as index_rows
 from memory.services.jobs import queue
+from memory.services.tree import erased as tree_rows
 from memory.types import Scope
 
 
@@ -510,6 +511,17 @@ HOLDERS: tuple[Holder, ...] = (
     _by_index("memory_memoryvector", index_rows.clear_vectors, index_rows.sweep_vectors),
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_projectedmemory"),
+    replace(
+        _of_a_memory("memory_topicmember"),
+        clear=lambda erased, memory_ids, now: tree_rows.clear_members(erased.scope, memory_ids=memory_ids),
+    ),
+    # After the members, by whose absence the means are made anew.
+    Holder(
+        "memory_topicnode",
+        lambda erased: tree_rows.count_nodes(erased.scope, erasure_id=erased.id),
+        lambda erased, memory_ids, now: tree_rows.clear_places(erased.scope, memory_ids=memory_ids, now=now),
+        lambda erased: tree_rows.sweep_places(erased.scope, erasure_id=erased.id),
+    ),
     _of_a_memory("memory_memoryfeedback"),
     _of_two_memories("memory_memorylink", ("memory_id", "other_id")),
     _of_two_memories("memory_unsurepair", ("newer_id", "older_id")),
@@ -659,6 +671,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
     "memory_requestminute": "how many requests a minute had, and how fast they were",
+    "memory_topictree": "how far background work has come",
     "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_user": "names, preferences and metadata that clients keep; a user is erased by itself",
     "memory_usererasure": "the receipt of a user's erasure",

@@ -34,7 +34,7 @@ from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
 from memory.models.sql import positional
-from memory.retrieval.filters import Filter
+from memory.retrieval.filters import Condition, Filter, MemoryField, Operator
 from memory.retrieval.predicate import predicate
 from memory.services.facts.sources import sources_of
 from memory.services.memories import unsure_pairs
@@ -53,7 +53,8 @@ _COUNTED = 1000
 class MemoryFilter:
     """What a list of memories is narrowed to; None is all. `words` must all be in it, in any of their forms.
 
-    `since` and `until` bound when it happened, `until` not included. `current`: whether it still holds.
+    `topic`: a node of the tree, below which it is. `since` and `until` bound when it happened, `until` not included.
+    `current`: whether it still holds.
     """
 
     session: str | None = None
@@ -61,6 +62,7 @@ class MemoryFilter:
     role: str | None = None
     tier: str | None = None
     kind: str | None = None
+    topic: uuid.UUID | None = None
     state: str | None = MemoryState.ACTIVE
     since: datetime | None = None
     until: datetime | None = None
@@ -300,6 +302,8 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
     if wanted.kind is not None:
         rows = rows.of_kind(wanted.kind)
+    if wanted.topic is not None:
+        rows = meet(rows, Condition(MemoryField.TOPIC, Operator.EQ, str(wanted.topic)))
     if wanted.since is not None:
         rows = rows.filter(occurred_at__gte=wanted.since)
     if wanted.until is not None:

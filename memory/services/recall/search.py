@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memory import audit, deadline, tracing
-from memory.enums import AuditEvent, Degradation, PreferenceReading, Verdict
+from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
 from memory.models.sql import limit_statements
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import last_seen
@@ -144,7 +144,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     shown = DROPPED_SHOWN if ask.show_dropped else 0
     with limit_statements():
         policy = in_force(scope.namespace_id).policy
-    question = tell_preferences(scope, question, started.model)
+    question = follow_policy(scope, question, started.model)
 
     def look() -> Retrieval:
         with limit_statements():
@@ -176,9 +176,13 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     )
 
 
-def tell_preferences(scope: Scope, question: Question, model: ActiveModel) -> Question:
-    """The question, which brings preferences back if it asks for advice and the namespace's policy has them."""
-    if not question.wants.advice or in_force(scope.namespace_id).policy.preferences == PreferenceReading.OFF:
+def follow_policy(scope: Scope, question: Question, model: ActiveModel) -> Question:
+    """The question as the namespace's policy has it asked: whether topics take part, and whether it brings preferences
+    back, if it asks for advice."""
+    policy = in_force(scope.namespace_id).policy
+    if policy.tree == TreeUse.RANK:
+        question = replace(question, ranks_topics=True)
+    if not question.wants.advice or policy.preferences == PreferenceReading.OFF:
         return question
     return replace(question, requests=model.embed_requests())
 

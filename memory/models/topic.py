@@ -1,0 +1,95 @@
+"""The tree of a namespace: its sessions, the topics of each, and which memory belongs to which topic."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+from pgvector.django import HalfVectorField
+
+from memory.enums import TopicLevel
+from memory.models.keys import new_id
+from memory.models.memory import Memory
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet, ScopedRow
+from memory.models.search import EmbeddingModel
+
+
+class TopicTree(models.Model):
+    """That a namespace has a tree, made of the vectors of one model, and how far it follows the memories.
+
+    `version` is another one whenever the tree is begun anew. `seen`: the snapshot up to which changes were taken in, as
+    PostgreSQL writes it; empty while it is made of all memories. `looked_at`: when it was last known what has changed
+    since.
+    """
+
+    namespace = models.OneToOneField(Namespace, models.CASCADE, primary_key=True, related_name="+", db_constraint=False)
+    model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+", db_index=False)
+    version = models.UUIDField(default=new_id)
+    seen = models.TextField(blank=True, default="")
+    looked_at = models.DateTimeField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.namespace_id} by {self.model_id}"
+
+
+class TopicNode(ScopedRow):
+    """A node of the tree: a session or, below it (`parent`), one of its topics.
+
+    It holds no words. `label_places` and `summary_places` say where in its memories its words stand, each as
+    [memory id, start, end] in characters: what is gone, or says something else by now, the node does not say either.
+    `centroid`, of a topic, is the mean of its memories' vectors, each of length 1; None while it is to be made anew.
+    `size`: how many memories it had then. `stale`: its memories are not those that its places were chosen of.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    parent = models.UUIDField(null=True, blank=True, help_text="The session's node; empty: it is one")
+    level = models.CharField(max_length=8, choices=TopicLevel.choices)
+    session = models.CharField(max_length=128, db_collation="C")
+    size = models.IntegerField(default=0)
+    centroid = HalfVectorField(null=True, editable=False)
+    label_places = models.JSONField(default=list)
+    summary_places = models.JSONField(default=list)
+    stale = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "session"], condition=models.Q(level=TopicLevel.SESSION), name="topic_of_session"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "parent", "id"], name="topic_children"),
+            models.Index(fields=["namespace", "level", "id"], name="topic_stale", condition=models.Q(stale=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.id}"
+
+
+class TopicMember(models.Model):
+    """The topic that a memory belongs to: one, and none while it has no vector or does not hold.
+
+    `content_hash` is that of the text by which it was placed.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "memory_id")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    topic = models.UUIDField()
+    content_hash = models.BinaryField(max_length=32)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["namespace", "topic", "memory"], name="topicmember_of_topic")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} in {self.topic}"

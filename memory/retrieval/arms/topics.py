@@ -1,0 +1,42 @@
+"""From coarse to fine: the topics of the tree that are nearest to the question in meaning, and then their memories.
+
+One statement for both ways of searching, so that they agree; it reads the means of topics, of which there is one for
+several memories.
+"""
+
+from __future__ import annotations
+
+from memory.models.sql import fetch
+from memory.retrieval.question import Question
+from memory.retrieval.signals import LEAST_COSINE
+from memory.text.vectors import halfvec_literal
+from memory.types import Scope
+
+# So many topics, those nearest to the question, have their memories looked at.
+NEAREST = 20
+
+_NEAREST = """
+WITH near AS MATERIALIZED (
+    SELECT n.id, n.centroid <=> %(vector)s::halfvec AS distance
+    FROM memory_topictree w
+    JOIN memory_topicnode n ON n.namespace_id = w.namespace_id
+    WHERE w.namespace_id = %(namespace_id)s AND w.model_id = %(model_id)s AND n.centroid IS NOT NULL
+    ORDER BY distance, n.id LIMIT %(nearest)s
+)
+SELECT t.memory_id::text, 1 - near.distance FROM near
+JOIN memory_topicmember t ON t.namespace_id = %(namespace_id)s AND t.topic = near.id
+"""
+
+
+def match(scope: Scope, question: Question) -> dict[str, float]:
+    """How near the topic of a memory is, 0..1 by memory id: the cosine over that of the nearest topic. Of the memories
+    of the NEAREST topics; none while the namespace has no tree."""
+    parameters = {
+        "vector": halfvec_literal(question.vector),
+        "namespace_id": scope.namespace_id,
+        "model_id": question.model_id,
+        "nearest": NEAREST,
+    }
+    rows = fetch(_NEAREST, parameters, prepared=True)
+    best = max((cosine for _, cosine in rows), default=0.0)
+    return {memory_id: cosine / max(best, LEAST_COSINE) for memory_id, cosine in rows if cosine > 0}

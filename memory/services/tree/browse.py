@@ -1,0 +1,261 @@
+"""Shows the tree: sessions, their topics, what each is about, and its memories."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from memory.enums import Review, TopicLevel, TreeUse
+from memory.errors import InvalidInput, NotFound
+from memory.kinds import SESSION_PREFIX
+from memory.models import Document, Memory, TopicMember, TopicNode, TopicTree
+from memory.models.memory import spans_of
+from memory.models.paging import page_of
+from memory.models.sql import fetch, uuid_array
+from memory.services.tree.due import use_of
+from memory.services.tree.store import IN_TREE
+from memory.types import Scope
+
+# Topics of a session that stand below it; the others are listed by themselves.
+CHILDREN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """What the policy has the tree for, and whether it follows all memories: it does not while it is made."""
+
+    use: TreeUse
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A part of what a memory says."""
+
+    memory_id: uuid.UUID
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShown:
+    """A node as it is shown. `label`: the words that tell it from others, or a document's title; `memories`: how many
+    it has below it, `topics`: how many topics a session has. `stale`: its words are chosen anew soon."""
+
+    id: uuid.UUID
+    parent: uuid.UUID | None
+    level: TopicLevel
+    session: str
+    label: str
+    summary: list[Told]
+    sources: list[uuid.UUID]
+    memories: int
+    topics: int
+    stale: bool
+    updated_at: datetime
+
+
+def read_state(scope: Scope) -> TreeState:
+    """How the namespace's tree stands."""
+    tree = TopicTree.objects.in_scope(scope).first()
+    stale = TopicNode.objects.in_scope(scope).filter(stale=True)
+    return TreeState(use_of(scope.namespace_id), tree is not None and bool(tree.seen) and not stale.exists())
+
+
+def list_nodes(
+    scope: Scope,
+    *,
+    parent: uuid.UUID | None = None,
+    session: str | None = None,
+    cursor: uuid.UUID | None = None,
+    limit: int,
+    now: datetime,
+) -> tuple[list[NodeShown], uuid.UUID | None]:
+    """A page of the sessions, the last that came into the tree first, or of the topics of one, in the order in which
+    they came up; and where the next page begins. Nodes without a memory that holds are not told of.
+
+    Raises NotFound for a parent that is not there, InvalidInput for one that is a topic.
+    """
+    rows = TopicNode.objects.in_scope(scope).defer("centroid")
+    if parent is not None:
+        if _find(scope, parent, field="parent").level != TopicLevel.SESSION:
+            raise InvalidInput(
+                "A topic has memories and no nodes below it: GET /v1/tree/{id} lists them.", detail={"field": "parent"}
+            )
+        rows = rows.filter(parent=parent).order_by("id")
+        rows = rows.filter(id__gte=cursor) if cursor else rows
+    else:
+        rows = rows.filter(level=TopicLevel.SESSION).order_by("-id")
+        rows = rows.filter(id__lte=cursor) if cursor else rows
+    if session is not None:
+        rows = rows.filter(session=session)
+    page, following = page_of(rows, limit)
+    return _show(scope, page, now=now), following.id if following else None
+
+
+def list_children(
+    scope: Scope, nodes: Sequence[NodeShown], *, now: datetime
+) -> dict[uuid.UUID, tuple[list[NodeShown], uuid.UUID | None]]:
+    """Of each session the first CHILDREN topics, and where its next ones begin."""
+    sessions = [node.id for node in nodes if node.level == TopicLevel.SESSION]
+    ranked = """
+    SELECT id, parent, number FROM (
+        SELECT id, parent, row_number() OVER (PARTITION BY parent ORDER BY id) AS number FROM memory_topicnode
+        WHERE namespace_id = %(namespace_id)s AND parent = ANY(%(parents)s::uuid[])
+    ) AS ranked WHERE number <= %(most)s ORDER BY parent, number
+    """
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "parents": uuid_array(map(str, sessions)),
+        "most": CHILDREN + 1,
+    }
+    found = fetch(ranked, parameters, prepared=False)
+    shown = [row[0] for row in found if row[2] <= CHILDREN]
+    rows = TopicNode.objects.in_scope(scope).filter(id__in=shown).defer("centroid").order_by("id")
+    children: dict[uuid.UUID, list[NodeShown]] = defaultdict(list)
+    for node in _show(scope, list(rows), now=now):
+        assert node.parent is not None
+        children[node.parent].append(node)
+    following = {row[1]: row[0] for row in found if row[2] > CHILDREN}
+    return {one: (children[one], following.get(one)) for one in sessions}
+
+
+def find_node(scope: Scope, *, node_id: uuid.UUID, now: datetime) -> tuple[NodeShown, list[NodeShown]]:
+    """A node, and those that lead to it, the outermost first. Raises NotFound."""
+    node = _find(scope, node_id, field="node_id")
+    above = list(TopicNode.objects.in_scope(scope).filter(id=node.parent).defer("centroid")) if node.parent else []
+    *path, shown = _show(scope, [*above, node], now=now, empty=True)
+    return shown, path
+
+
+def list_memory_ids(
+    scope: Scope, *, node: NodeShown, cursor: uuid.UUID | None, limit: int, now: datetime
+) -> tuple[list[uuid.UUID], uuid.UUID | None]:
+    """A page of the memories of a topic, or of all topics of a session, in the order in which they were recorded; and
+    where the next page begins."""
+    topics = TopicNode.objects.in_scope(scope).filter(Q(id=node.id) | Q(parent=node.id)).values("id")
+    members = TopicMember.objects.in_scope(scope).filter(topic__in=topics).values("memory_id")
+    rows = Memory.objects.in_scope(scope).active().filter(pk__in=members, superseded_by=None).exclude(valid_to__lte=now)
+    if cursor is not None:
+        rows = rows.filter(pk__gte=cursor)
+    return page_of(rows.order_by("pk").values_list("pk", flat=True), limit)
+
+
+def _find(scope: Scope, node_id: uuid.UUID, *, field: str) -> TopicNode:
+    node = TopicNode.objects.in_scope(scope).filter(id=node_id).defer("centroid").first()
+    if node is None:
+        raise NotFound(
+            f"There is no node {node_id} in the tree of {scope.namespace!r}. GET /v1/tree lists those that there are; "
+            "a topic that is split, joined to another or left by its last memory goes.",
+            detail={"field": field},
+        )
+    return node
+
+
+# What is told of a place: its memory is in the tree still, and says what it said when the place was chosen.
+_TOLD = f"""
+SELECT p.node, p.kind, p.memory_id, p.start, p."end", substr(m.text, p.start + 1, p."end" - p.start), m.retired_spans
+FROM unnest(%(nodes)s::uuid[], %(kinds)s::text[], %(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[])
+    WITH ORDINALITY AS p (node, kind, memory_id, start, "end", number)
+JOIN memory_topicmember t ON t.namespace_id = %(namespace_id)s AND t.memory_id = p.memory_id
+JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id AND m.content_hash = t.content_hash
+WHERE {IN_TREE} AND m.review <> %(suspected)s
+ORDER BY p.number
+"""  # noqa: S608 - put together of constants
+_COUNTS = f"""
+SELECT t.topic, count(*) FROM memory_topicmember t
+JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
+WHERE t.namespace_id = %(namespace_id)s AND t.topic = ANY(%(topics)s::uuid[]) AND {IN_TREE} GROUP BY t.topic
+"""  # noqa: S608 - put together of constants
+
+
+def _show(scope: Scope, nodes: Sequence[TopicNode], *, now: datetime, empty: bool = False) -> list[NodeShown]:
+    """The nodes with what their memories say now; `empty`: also those without a memory that holds."""
+    counts, topics = _count(scope, nodes, now=now)
+    told = _read_places(scope, nodes, now=now)
+    titles = _read_titles(scope, {node.session for node in nodes if node.level == TopicLevel.SESSION})
+    shown = []
+    for node in nodes:
+        if not counts[node.id] and not empty:
+            continue
+        label, summary = told[node.id, "label"], told[node.id, "summary"]
+        words = ", ".join(dict.fromkeys(one.text for one in label))
+        title = titles.get(node.session, "") if node.level == TopicLevel.SESSION else ""
+        shown.append(
+            NodeShown(
+                id=node.id,
+                parent=node.parent,
+                level=TopicLevel(node.level),
+                session=node.session,
+                label=title or words,
+                summary=summary,
+                sources=list(dict.fromkeys(one.memory_id for one in [*summary, *label])),
+                memories=counts[node.id],
+                topics=topics[node.id],
+                stale=node.stale,
+                updated_at=node.updated_at,
+            )
+        )
+    return shown
+
+
+def _count(
+    scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
+) -> tuple[defaultdict[uuid.UUID, int], defaultdict[uuid.UUID, int]]:
+    """Memories below each node, and topics below each session that have any."""
+    parents = {node.id for node in nodes if node.level == TopicLevel.SESSION}
+    below = TopicNode.objects.in_scope(scope).filter(parent__in=parents).values_list("id", "parent")
+    parent_of = dict(below)
+    wanted = {node.id for node in nodes if node.level == TopicLevel.TOPIC} | parent_of.keys()
+    parameters = {"namespace_id": scope.namespace_id, "topics": uuid_array(map(str, wanted)), "now": now}
+    memories: defaultdict[uuid.UUID, int] = defaultdict(int)
+    topics: defaultdict[uuid.UUID, int] = defaultdict(int)
+    for topic, count in fetch(_COUNTS, parameters, prepared=False):
+        memories[topic] = count
+        if topic in parent_of:
+            memories[parent_of[topic]] += count
+            topics[parent_of[topic]] += 1
+    return memories, topics
+
+
+def _read_places(
+    scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
+) -> defaultdict[tuple[uuid.UUID, str], list[Told]]:
+    places = [
+        (node.id, kind, *place)
+        for node in nodes
+        for kind, chosen in (("label", node.label_places), ("summary", node.summary_places))
+        for place in chosen
+    ]
+    told: defaultdict[tuple[uuid.UUID, str], list[Told]] = defaultdict(list)
+    if not places:
+        return told
+    columns: list[list[Any]] = [list(column) for column in zip(*places, strict=True)]
+    names = ("nodes", "kinds", "ids", "starts", "ends")
+    parameters = dict(zip(names, columns, strict=True)) | {
+        "namespace_id": scope.namespace_id,
+        "now": now,
+        "suspected": Review.SUSPECTED.value,
+    }
+    for node, kind, memory_id, start, end, text, retired in fetch(_TOLD, parameters, prepared=False):
+        if not any(first < end and start < last for first, last in spans_of(retired)):
+            told[node, kind].append(Told(memory_id, text))
+    return told
+
+
+def _read_titles(scope: Scope, sessions: Collection[str]) -> dict[str, str]:
+    """The titles of documents, by the session in which their chunks stand."""
+    ids = {}
+    for session in sessions:
+        if session.startswith(SESSION_PREFIX):
+            try:
+                ids[uuid.UUID(session.removeprefix(SESSION_PREFIX))] = session
+            except ValueError:
+                continue
+    rows = Document.objects.in_scope(scope).filter(id__in=ids).values_list("id", "title")
+    return {ids[identity]: title for identity, title in rows}

@@ -1,0 +1,122 @@
+"""Writes the tree: which memory belongs to which topic, and what follows from that. Every function belongs inside a
+transaction that has the namespace's tree locked (`Lock.TREE`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from django.db import connection
+
+from memory.enums import TopicLevel
+from memory.models import TopicMember, TopicNode, TopicTree
+from memory.models.keys import new_id
+
+# What is in the tree: what is found, holds, and has a vector under the tree's model. Of a memory `m`.
+IN_TREE = """
+m.state = 'active' AND m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
+"""
+
+_DIRECTION = "SELECT l2_normalize(avg(v.embedding)) AS mean FROM memory_memoryvector v"
+# Sizes and means of topics as their members have them now; those without any go, and so do sessions without topics.
+_MEASURE = f"""
+UPDATE memory_topicnode n SET size = g.size, centroid = g.centroid, stale = true, updated_at = %(now)s
+FROM (
+    SELECT t.topic, count(*) AS size, avg(d.mean) AS centroid
+    FROM memory_topicmember t
+    LEFT JOIN LATERAL (
+        {_DIRECTION}
+        WHERE v.namespace_id = t.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = t.memory_id
+    ) d ON true
+    WHERE t.namespace_id = %(namespace_id)s AND t.topic = ANY(%(topics)s::uuid[]) GROUP BY t.topic
+) g
+WHERE n.namespace_id = %(namespace_id)s AND n.id = g.topic
+"""  # noqa: S608 - put together of constants
+_DELETE_EMPTY = """
+DELETE FROM memory_topicnode n
+WHERE n.namespace_id = %(namespace_id)s AND n.id = ANY(%(topics)s::uuid[]) AND n.level = 'topic'
+  AND NOT EXISTS (SELECT FROM memory_topicmember t WHERE t.namespace_id = n.namespace_id AND t.topic = n.id)
+"""
+_DELETE_CHILDLESS = """
+DELETE FROM memory_topicnode n
+WHERE n.namespace_id = %(namespace_id)s AND n.id = ANY(%(sessions)s::uuid[])
+  AND NOT EXISTS (SELECT FROM memory_topicnode c WHERE c.namespace_id = n.namespace_id AND c.parent = n.id)
+"""
+_MEASURE_SESSIONS = """
+UPDATE memory_topicnode n SET size = g.size, stale = true, updated_at = %(now)s
+FROM (
+    SELECT c.parent, sum(c.size) AS size FROM memory_topicnode c
+    WHERE c.namespace_id = %(namespace_id)s AND c.parent = ANY(%(sessions)s::uuid[]) GROUP BY c.parent
+) g
+WHERE n.namespace_id = %(namespace_id)s AND n.id = g.parent
+"""
+
+
+def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], now: datetime) -> None:
+    """Sizes and means of the topics are those of their members now, and what is left without any is deleted."""
+    if not topics:
+        return
+    rows = TopicNode.objects.filter(namespace_id=namespace_id, id__in=topics)
+    sessions = list(rows.order_by().values_list("parent", flat=True).distinct())
+    parameters = {
+        "namespace_id": namespace_id,
+        "model_id": model_id,
+        "topics": list(topics),
+        "sessions": sessions,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        for statement in (_MEASURE, _DELETE_EMPTY, _DELETE_CHILDLESS, _MEASURE_SESSIONS):
+            cursor.execute(statement, parameters)
+
+
+def put_members(namespace_id: int, placed: Mapping[uuid.UUID, tuple[uuid.UUID, bytes]]) -> None:
+    """Puts each memory, by its id, into a topic; with the hash of the text by which it was placed."""
+    TopicMember.objects.bulk_create(
+        TopicMember(namespace_id=namespace_id, memory_id=memory_id, topic=topic, content_hash=said)
+        for memory_id, (topic, said) in placed.items()
+    )
+
+
+def move_members(namespace_id: int, memory_ids: Sequence[uuid.UUID], *, topic: uuid.UUID) -> None:
+    """Puts memories of other topics into this one."""
+    TopicMember.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids).update(topic=topic)
+
+
+def move_all(namespace_id: int, former: uuid.UUID, *, topic: uuid.UUID) -> None:
+    """Puts all memories of a topic into another."""
+    TopicMember.objects.filter(namespace_id=namespace_id, topic=former).update(topic=topic)
+
+
+def find_session_node(namespace_id: int, session: str, *, now: datetime) -> uuid.UUID:
+    """The node of the session, which is made if it is not there."""
+    rows = TopicNode.objects.filter(namespace_id=namespace_id, level=TopicLevel.SESSION, session=session)
+    found = rows.values_list("id", flat=True).first()
+    return found or _make_node(namespace_id, session, parent=None, now=now)
+
+
+def make_topic(namespace_id: int, session: str, *, parent: uuid.UUID, now: datetime) -> uuid.UUID:
+    """A new topic of the session."""
+    return _make_node(namespace_id, session, parent=parent, now=now)
+
+
+def _make_node(namespace_id: int, session: str, *, parent: uuid.UUID | None, now: datetime) -> uuid.UUID:
+    node = TopicNode(
+        namespace_id=namespace_id,
+        id=new_id(),
+        parent=parent,
+        level=TopicLevel.TOPIC if parent else TopicLevel.SESSION,
+        session=session,
+        created_at=now,
+        updated_at=now,
+    )
+    node.save(force_insert=True)
+    return node.id
+
+
+def clear(namespace_id: int) -> None:
+    """Deletes the whole tree."""
+    TopicMember.objects.filter(namespace_id=namespace_id).delete()
+    TopicNode.objects.filter(namespace_id=namespace_id).delete()
+    TopicTree.objects.filter(namespace_id=namespace_id).delete()
