@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+from typing import Self
+
 from django.db import models
 from django.utils import timezone
 from pgvector.django import HalfVectorField
@@ -74,6 +77,15 @@ class TopicNode(ScopedRow):
         return f"{self.level} {self.id}"
 
 
+class TopicMemberQuerySet(ScopedQuerySet["TopicMember"]):
+    def below(self, node: uuid.UUID) -> Self:
+        """Those of a topic, or of all topics of a session; of each namespace its own."""
+        topics = TopicNode.objects.filter(
+            models.Q(id=node) | models.Q(parent=node), namespace_id=models.OuterRef("namespace_id")
+        )
+        return self.filter(topic__in=topics.values("id"))
+
+
 class TopicMember(models.Model):
     """The topic that a memory belongs to: one, and none while it has no vector or does not hold.
 
@@ -86,7 +98,7 @@ class TopicMember(models.Model):
     topic = models.UUIDField()
     content_hash = models.BinaryField(max_length=32)
 
-    objects = ScopedQuerySet.as_manager()
+    objects = TopicMemberQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["namespace", "topic", "memory"], name="topicmember_of_topic")]

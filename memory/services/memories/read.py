@@ -29,12 +29,13 @@ from memory.models import (
     MemoryVersion,
     Posting,
     RetiredStatement,
+    TopicMember,
 )
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
 from memory.models.sql import positional
-from memory.retrieval.filters import Condition, Filter, MemoryField, Operator
+from memory.retrieval.filters import Filter
 from memory.retrieval.predicate import predicate
 from memory.services.facts.sources import sources_of
 from memory.services.memories import unsure_pairs
@@ -303,7 +304,8 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
     if wanted.kind is not None:
         rows = rows.of_kind(wanted.kind)
     if wanted.topic is not None:
-        rows = meet(rows, Condition(MemoryField.TOPIC, Operator.EQ, str(wanted.topic)))
+        own = TopicMember.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
+        rows = rows.filter(Exists(own.below(wanted.topic)))
     if wanted.since is not None:
         rows = rows.filter(occurred_at__gte=wanted.since)
     if wanted.until is not None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
 from memory.enums import Review, TopicLevel, TreeUse
 from memory.errors import InvalidInput, NotFound
 from memory.kinds import SESSION_PREFIX
@@ -138,8 +136,7 @@ def list_memory_ids(
 ) -> tuple[list[uuid.UUID], uuid.UUID | None]:
     """A page of the memories of a topic, or of all topics of a session, in the order in which they were recorded; and
     where the next page begins."""
-    topics = TopicNode.objects.in_scope(scope).filter(Q(id=node.id) | Q(parent=node.id)).values("id")
-    members = TopicMember.objects.in_scope(scope).filter(topic__in=topics).values("memory_id")
+    members = TopicMember.objects.in_scope(scope).below(node.id).values("memory_id")
     rows = Memory.objects.in_scope(scope).active().filter(pk__in=members, superseded_by=None).exclude(valid_to__lte=now)
     if cursor is not None:
         rows = rows.filter(pk__gte=cursor)
