@@ -38,6 +38,11 @@ APP_NAMES = (
     _("used at"),
     _("uses"),
     _("written at"),
+    _("level"),
+    _("parent"),
+    _("stale"),
+    _("topic node"),
+    _("topic nodes"),
 )
 
 NAMES = (
@@ -275,6 +280,7 @@ HELP = (
     _("When its file was begun"),
     _("When it was loaded last, or found in its slot"),
     _("Why it is stale"),
+    _("The session's node; empty: it is one"),
     _("Tokens of the activation cache that the model was given before; empty: none"),
 )
 
@@ -326,6 +332,8 @@ VALUES = (
     pgettext_lazy("value", "what /v1/answer and /v1/chat send"),
     pgettext_lazy("value", "what /v1/chat/completions sends"),
     pgettext_lazy("value", "Ready"),
+    pgettext_lazy("value", "Session"),
+    pgettext_lazy("value", "Topic"),
     pgettext_lazy("value", "a memory that it holds was changed, superseded or deleted"),
     pgettext_lazy("value", "a memory that it holds was erased"),
     pgettext_lazy("value", "the namespace's prefix is another"),

@@ -23,6 +23,7 @@ from ops.admin import (  # noqa: E402
     registry,
     saved_views,
     staff,
+    topics,
     webhooks,
 )
 from ops.sign_in import SignInForm  # noqa: E402
@@ -40,6 +41,7 @@ __all__ = [
     "registry",
     "saved_views",
     "staff",
+    "topics",
     "webhooks",
 ]
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
+from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TopicNode, TrainingDataset
 from memory.services.cube_files import run as cube_file_run
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.requests import start_dump
@@ -36,7 +36,8 @@ PARAMETERS = {
     "session_reset": SESSION,
 }
 IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_rest", "decay_what_if",
-                "map", "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
+                "map", "map_points", "map_making", "map_memory", "tree", "tree_node", "tree_rebuild",
+                "policies", "overview", "radar", "inspector",
                 "namespaces"}  # fmt: skip
 
 
@@ -96,6 +97,9 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
             created_at=NOW,
         ).pk,
         **trained(world.harbour),
+        "node_id": TopicNode.objects.create(
+            namespace_id=world.harbour.namespace_id, level="session", session="night shift"
+        ).pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

@@ -22,7 +22,7 @@ def note_viewed(
     now: datetime,
     request_id: str = "",
 ) -> None:
-    """Someone opened a text: `what` says of which kind (memory, quarantine, summary, pack, document)."""
+    """Someone opened a text: `what` says of which kind (memory, quarantine, summary, pack, document, topic)."""
     audit.record(
         _scope(access, namespace_id, request_id),
         AuditEvent.MEMORY_VIEW,

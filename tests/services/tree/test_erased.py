@@ -73,7 +73,9 @@ def test_an_erased_session_and_an_erased_namespace_leave_no_node(alice, two_topi
     assert not TopicMember.objects.in_scope(alice.scope).exists()
 
 
-def test_what_left_the_tree_before_is_erased_from_words_that_were_not_chosen_anew(alice, two_topics, remember, grow_tree):
+def test_what_left_the_tree_before_is_erased_from_words_that_were_not_chosen_anew(
+    alice, two_topics, remember, grow_tree
+):
     secret = remember(alice, SECRET)
     grow_tree()
     TopicMember.objects.in_scope(alice.scope).filter(memory_id=secret).delete()
