@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from memory.enums import TopicLevel
 from memory.kinds import SESSION_PREFIX
 from memory.models import Memory
-from memory.services.tree.browse import NodeShown, Told
+from memory.services.tree.browse import NodeShown, QuotedPart
 from ops.pages.rows import Staff, mask_text, row_link
 
 
@@ -84,5 +84,5 @@ def _counts(node: NodeShown) -> str:
     return f"{topics} · {memories}"
 
 
-def _sentence(told: Told, user: Staff) -> SentenceShown:
+def _sentence(told: QuotedPart, user: Staff) -> SentenceShown:
     return SentenceShown(told.text, row_link(user, "memory", told.memory_id))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
+from functools import partial
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,6 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memory.enums import TopicLevel
 from memory.errors import MemosError, NotFound
 from memory.models import Memory
 from memory.services.memories.view_log import note_viewed
@@ -36,11 +39,11 @@ def tree(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     nodes, following = browse.list_nodes(scope, cursor=_cursor(request), limit=SESSIONS, now=now)
     below = browse.list_children(scope, nodes, now=now)
-    shown = {"user": request.user, "readable": reads_text(request)}
+    shown = partial(page.branch_shown, user=request.user, readable=reads_text(request))
     context = {
         "scope": scope,
         "state": browse.read_state(scope),
-        "rows": [page.branch_shown(node, below[node.id][0], **shown) for node in nodes],
+        "rows": [shown(node, below[node.id][0]) for node in nodes],
         "older": str(following or ""),
         "newer": "first" if request.GET.get("cursor") else "",
         "may_change": request.user.has_perm(CHANGE),
@@ -57,20 +60,16 @@ def tree_node(request: HttpRequest, node_id: uuid.UUID) -> HttpResponse:
         node, above = browse.find_node(scope, node_id=node_id, now=now)
     except NotFound:
         raise Http404(_("There is no such node in the tree.")) from None
-    topics, more_topics = [], None
-    if not above:
-        topics, more_topics = browse.list_nodes(
-            scope, parent=node.id, cursor=_cursor(request, "topic"), limit=TOPICS, now=now
-        )
+    topics, more_topics = _list_topics(request, scope, node, now=now)
     ids, following = browse.list_memory_ids(scope, node=node, cursor=_cursor(request), limit=MEMORIES, now=now)
     if reads_text(request):
         _note_viewed(request, scope, node)
-    shown = {"user": request.user, "readable": reads_text(request)}
+    shown = partial(page.branch_shown, user=request.user, readable=reads_text(request))
     memories = Memory.objects.in_scope(scope).filter(pk__in=ids).order_by("pk")
     context = {
         "scope": scope,
-        "node": page.branch_shown(node, topics, **shown),
-        "above": [page.branch_shown(one, **shown) for one in above],
+        "node": shown(node, topics),
+        "above": [shown(one) for one in above],
         "memories": page.memories_shown(list(memories), user=request.user),
         "following": str(following or ""),
         "is_first": not request.GET.get("cursor"),
@@ -90,6 +89,14 @@ def tree_rebuild(request: HttpRequest) -> HttpResponse:
     else:
         messages.success(request, _("The tree is made anew in the background."))
     return back(request, "ops:tree")
+
+
+def _list_topics(
+    request: HttpRequest, scope: Scope, node: browse.NodeShown, *, now: datetime
+) -> tuple[list[browse.NodeShown], uuid.UUID | None]:
+    if node.level == TopicLevel.TOPIC:
+        return [], None
+    return browse.list_nodes(scope, parent=node.id, cursor=_cursor(request, "topic"), limit=TOPICS, now=now)
 
 
 def _reading(request: HttpRequest) -> dict[str, object]:

@@ -71,6 +71,10 @@ MEMORY_READERS = {
     "memory/services/sessions/listing.py": JOINED,
     "memory/services/training/materials.py": JOINED,
     "memory/services/training/staleness.py": JOINED,
+    "memory/services/tree/browse.py": JOINED,
+    "memory/services/tree/due.py": JOINED,
+    "memory/services/tree/grow.py": LOCKS,
+    "memory/services/tree/words.py": JOINED,
 }
 
 WRITTEN = re.compile(r"\b(?:INSERT\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(memory_\w+)")

@@ -14,7 +14,8 @@ class TreeListingSerializer(serializers.Serializer):
     """Which part of the tree."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
-    parent = serializers.UUIDField(
+    # DRF takes the fields off the class, so they do not hide what Field calls so.
+    parent = serializers.UUIDField(  # type: ignore[assignment]
         required=False, default=None, help_text="The node of a session: its topics; without it, the sessions"
     )
     session_id = serializers.CharField(
@@ -52,7 +53,7 @@ class SummarySentenceSerializer(serializers.Serializer):
 class PathStepSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     level = serializers.ChoiceField(TopicLevel.choices)
-    label = serializers.CharField(allow_blank=True)
+    label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]
 
 
 class TopicSerializer(serializers.Serializer):
@@ -60,7 +61,7 @@ class TopicSerializer(serializers.Serializer):
     parent_id = serializers.UUIDField(allow_null=True, help_text="Of a topic, the node of its session")
     level = serializers.ChoiceField(TopicLevel.choices)
     session_id = serializers.CharField()
-    label = serializers.CharField(
+    label = serializers.CharField(  # type: ignore[assignment]
         allow_blank=True, help_text="The words that tell it from others, or a document's title; empty until it is named"
     )
     summary = SummarySentenceSerializer(many=True, help_text="Sentences of its memories, three at most")

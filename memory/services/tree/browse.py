@@ -33,7 +33,7 @@ class TreeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class QuotedPart:
     """A part of what a memory says."""
 
     memory_id: uuid.UUID
@@ -50,7 +50,7 @@ class NodeShown:
     level: TopicLevel
     session: str
     label: str
-    summary: list[Told]
+    summary: list[QuotedPart]
     sources: list[uuid.UUID]
     memories: int
     topics: int
@@ -207,7 +207,7 @@ def _count(
     """Memories below each node, and topics below each session that have any."""
     parents = {node.id for node in nodes if node.level == TopicLevel.SESSION}
     below = TopicNode.objects.in_scope(scope).filter(parent__in=parents).values_list("id", "parent")
-    parent_of = dict(below)
+    parent_of = {identity: parent for identity, parent in below if parent is not None}
     wanted = {node.id for node in nodes if node.level == TopicLevel.TOPIC} | parent_of.keys()
     parameters = {"namespace_id": scope.namespace_id, "topics": uuid_array(map(str, wanted)), "now": now}
     memories: defaultdict[uuid.UUID, int] = defaultdict(int)
@@ -222,14 +222,14 @@ def _count(
 
 def _read_places(
     scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
-) -> defaultdict[tuple[uuid.UUID, str], list[Told]]:
+) -> defaultdict[tuple[uuid.UUID, str], list[QuotedPart]]:
     places = [
         (node.id, kind, *place)
         for node in nodes
         for kind, chosen in (("label", node.label_places), ("summary", node.summary_places))
         for place in chosen
     ]
-    told: defaultdict[tuple[uuid.UUID, str], list[Told]] = defaultdict(list)
+    told: defaultdict[tuple[uuid.UUID, str], list[QuotedPart]] = defaultdict(list)
     if not places:
         return told
     columns: list[list[Any]] = [list(column) for column in zip(*places, strict=True)]
@@ -241,7 +241,7 @@ def _read_places(
     }
     for node, kind, memory_id, start, end, text, retired in fetch(_TOLD, parameters, prepared=False):
         if not any(first < end and start < last for first, last in spans_of(retired)):
-            told[node, kind].append(Told(memory_id, text))
+            told[node, kind].append(QuotedPart(memory_id, text))
     return told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -58,7 +59,7 @@ WHERE t.looked_at BETWEEN %(followed)s AND %(look_before)s AND CASE WHEN t.seen 
 def request_trees(*, now: datetime) -> int:
     """Queues the namespaces whose tree has something to take in, or has to go; returns how many."""
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
-    parameters = {
+    parameters: dict[str, Any] = {
         "own": sorted(own),
         "wanting": sorted(one for one in own if use_of(one) != TreeUse.OFF),
         "by_default": propose({}).policy.tree != TreeUse.OFF,
