@@ -6,6 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -59,7 +60,7 @@ def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], no
         return
     rows = TopicNode.objects.filter(namespace_id=namespace_id, id__in=topics)
     sessions = list(rows.order_by().values_list("parent", flat=True).distinct())
-    parameters = {
+    parameters: dict[str, Any] = {
         "namespace_id": namespace_id,
         "model_id": model_id,
         "topics": list(topics),
