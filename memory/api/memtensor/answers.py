@@ -96,6 +96,7 @@ class ReferenceSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     memory = serializers.CharField()
     ref_id = serializers.CharField()
+    cube_id = serializers.CharField(help_text="Whose it is, as the request names it")
 
 
 class ChatAnswerSerializer(serializers.Serializer):

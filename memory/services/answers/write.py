@@ -92,6 +92,7 @@ def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: Ch
         usage=ended.usage,
         ttft_ms=ended.ttft_ms,
         cost=_cost(model, ended.usage),
+        whose=sources.found.whose,
         **sources.found.rendered.describe_prefix(),
     )
 
@@ -132,6 +133,7 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
         structured=filled.value,
         usage=filled.usage,
         cost=_cost(model, filled.usage),
+        whose=sources.found.whose,
         **sources.found.rendered.describe_prefix(),
     )
 

@@ -319,6 +319,20 @@ def test_a_shared_cube_is_read_and_not_written(alice, bob, boss, cube, ben):  # 
     assert Memory.objects.in_scope(alice.scope).count() == 1
 
 
+def test_a_chat_answers_from_several_cubes_and_is_remembered_in_one(alice, bob, boss, cube, ben):  # noqa: F811
+    add(alice, writable_cube_ids=[cube["id"]])
+    share(boss, cube, ben)
+    asked = {"query": "When does the ferry leave?", "readable_cube_ids": ["bob", cube["id"]], "session_id": "s"}
+
+    refuse(bob.post("/product/chat/complete", asked), 400, "writable_cube_ids", "name the one")
+    refuse(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": [cube["id"]]}), 403)
+    told = data_of(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": ["bob"]}))
+    assert [(one["memory"], one["cube_id"]) for one in told["references"]] == [(FERRY, cube["id"])]
+    assert {row.session for row in Memory.objects.in_scope(bob.scope)} == {"s"}
+    assert Memory.objects.in_scope(bob.scope).count() == 2
+    assert Memory.objects.in_scope(alice.scope).count() == 1
+
+
 def test_a_key_of_everything_has_a_namespace_of_its_own_and_a_failed_request_makes_none(boss):  # noqa: F811
     assert find(boss) == []
     refuse(boss.post("/product/search", {"query": "x", "readable_cube_ids": ["nowhere"]}), 404)
