@@ -104,7 +104,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     """Answers from cubes, as MemTensor's server does."""
 
     required_scope = AccessScope.READ
-    shared_actions = frozenset({"create", "stream", "classic"})
+    shared_actions = frozenset({"create", "stream", "playground", "classic"})
     error_serializer = MemTensorErrorSerializer
     # Of this request: there is a view for each.
     _values: Mapping[str, Any]
@@ -138,6 +138,16 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def stream(self, request: Request) -> StreamingHttpResponse:
+        return self.respond_streaming(*self._read_question(request))
+
+    @extend_schema(
+        operation_id="memtensor_chat_playground",
+        summary="The same stream, where MemTensor's playground asks for it",
+        request=MemTensorChatSerializer,
+        responses=event_stream_of("As `/product/chat/stream`."),
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def playground(self, request: Request) -> StreamingHttpResponse:
         return self.respond_streaming(*self._read_question(request))
 
     @extend_schema(

@@ -68,6 +68,11 @@ class AddedToCubeSerializer(serializers.Serializer):
 class DeletedSerializer(serializers.Serializer):
     status = serializers.ChoiceField(["success", "in_progress"])
     deleted = serializers.IntegerField()
+    record_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="Of each cube: POST /product/recover_memory_by_record_id brings its memories back; none of memories "
+        "that were named by `memory_ids`",
+    )
 
 
 class ChangedMemorySerializer(serializers.Serializer):
