@@ -109,7 +109,12 @@ def _cost(model: ChatModel, usage: TokenUsage) -> float | None:
 
 def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, Any]) -> CitedAnswer:
     """The JSON object that the model answers, with the memories that say its values."""
-    filled = model.complete_json(write_prompt(sources), schema=schema, max_tokens=sources.terms.max_tokens)
+    filled = model.complete_json(
+        write_prompt(sources),
+        schema=schema,
+        max_tokens=sources.terms.max_tokens,
+        slot_plan=_find_cache(sources, model),
+    )
     quotes: dict[uuid.UUID, Quote] = {}
     uncited: list[str] = []
     for value in _values(filled.value):
