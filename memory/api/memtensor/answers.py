@@ -17,6 +17,8 @@ from memory.retrieval.hits import Hit
 PREFERENCE = "PreferenceMemory"
 TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
 STATUSES = ("activated", "archived")
+# Of a change of many memories.
+PROGRESS = ("success", "in_progress")
 
 
 class MemTensorMetadataSerializer(serializers.Serializer):
@@ -66,7 +68,7 @@ class AddedToCubeSerializer(serializers.Serializer):
 
 
 class DeletedSerializer(serializers.Serializer):
-    status = serializers.ChoiceField(["success", "in_progress"])
+    status = serializers.ChoiceField(PROGRESS)
     deleted = serializers.IntegerField()
     record_ids = serializers.ListField(
         child=serializers.UUIDField(),

@@ -6,7 +6,7 @@ from memory.api.memtensor.answering import MemTensorChatViewSet
 from memory.api.memtensor.classic import ClassicViewSet, SharedRoutesViewSet
 from memory.api.memtensor.classic_memory import ClassicMemoryViewSet
 from memory.api.memtensor.cubes import MemTensorCubeViewSet, MemTensorUserViewSet
-from memory.api.memtensor.records import MemTensorRecordViewSet
+from memory.api.memtensor.deletions import MemTensorRecordViewSet
 from memory.api.memtensor.scheduler import MemTensorSchedulerViewSet
 from memory.api.memtensor.views import MemTensorByIdsViewSet, MemTensorMemoryViewSet
 

@@ -42,7 +42,7 @@ class RecoverRecordSerializer(serializers.Serializer):
 
 
 class RecoveredSerializer(serializers.Serializer):
-    status = serializers.ChoiceField(["success", "in_progress"])
+    status = serializers.ChoiceField(answers.PROGRESS)
     recovered = serializers.IntegerField()
 
 
