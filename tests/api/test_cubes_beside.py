@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import Any
 
-from memory.models import AuditLog, ContextPack, Memory
+from memory.models import AuditLog, ContextPack, Memory, ModelCall
 from tests.api.test_completions import told_by, upstream
 from tests.api.test_cubes import ben, boss, cube, share
 from tests.api.test_users import send
@@ -110,6 +110,18 @@ def test_an_answer_cites_whose_each_is_and_is_remembered_in_its_namespace_alone(
     # The answer was kept with no pack, for another's words are in it: what is remembered is not said twice.
     assert bob.post("/v1/answer", {**asked, "remember": True}, **key).status_code == 409
     assert rows_of(bob) == before
+
+
+def test_what_models_cost_is_put_down_to_the_namespace_in_which_it_is_asked(
+    boss, alice, bob, ben, cube, remember, upstream
+):
+    remember(alice, FERRY)
+    share(boss, cube, ben)
+    asked = {**ASKED, "query": QUESTION, "cubes": [cube["id"]], "model": "llamacpp/small"}
+    assert bob.post("/v1/answer", asked).status_code == 200
+    assert complete(bob, cubes=[cube["id"]]).status_code == 200
+    calls = ModelCall.objects.across_namespaces().filter(kind="chat")
+    assert [call.namespace_id for call in calls] == [bob.scope.namespace_id] * 2
 
 
 def test_a_chat_in_the_own_namespace_reads_what_is_shared_for_reading(boss, alice, bob, ben, cube, remember):

@@ -40,6 +40,7 @@ from memory.services.answers.answer import AnswerEvent, CitableSource, SourcesFo
 from memory.services.answers.cited_answer import Quote
 from memory.services.answers.conversation import Reply
 from memory.services.recall.search import Ask
+from memory.services.tenancy.namespaces import scope_for
 from memory.text.json_values import encode
 from memory.types import NewMemory, Scope
 
@@ -190,7 +191,9 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     def list_beside(self, values: Mapping[str, Any]) -> list[Scope]:
         """The other cubes that are read."""
         (_, home), *others = self._reached.names
-        return [self.scope(name, create=False) for name in {name: None for _, name in others} if name != home]
+        names = dict.fromkeys(name for _, name in others if name != home)
+        # Not as the view's own: what models cost is put down to the first, and nothing else is written to.
+        return [scope_for(self.access, name=name, request_id=self.request_id, create=False) for name in names]
 
     def list_said(self, turns: Sequence[NewMemory]) -> list[NewMemory]:
         """What the model reads as said just now: what the client says was, and the question last."""

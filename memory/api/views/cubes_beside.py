@@ -28,8 +28,9 @@ class CubesBeside(MemosViewSet):
     def find_beside(self, cube_ids: Sequence[uuid.UUID], *, home: str) -> list[Scope]:
         """The cubes that are searched beside the namespace `home`, in which the question is asked.
 
-        Shares are looked up with each request. Call it before the namespace is named: it needs the reach of the key.
-        Raises NotFound for a cube that the key may not read.
+        Shares are looked up with each request. Call it before the namespace is named: it needs the reach of the key,
+        which is the namespace alone from then on. So what models cost is put down to it, and nothing else is written
+        to. Raises NotFound for a cube that the key may not read.
         """
         if not cube_ids:
             return []
@@ -40,4 +41,4 @@ class CubesBeside(MemosViewSet):
         reader = own.reach_shares(AccessScope.READ)
         reach.allow(reader)
         scopes = [scope_of(reader, cube, request_id=self.request_id) for cube in find_cubes(reader, cube_ids)]
-        return [self._note_namespace(scope) for scope in scopes if scope.namespace != home]
+        return [scope for scope in scopes if scope.namespace != home]

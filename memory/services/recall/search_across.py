@@ -74,7 +74,9 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
 
 def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
     """Whose each hit is: its `namespace`, and the `cube` that this is (None where it is none)."""
-    described = {identity: describe_whose(cube) for identity, cube in cubes_of({one.scope for one in hits}).items()}
+    scopes = {one.scope for one in hits}
+    with reach.within(*(scope.namespace_id for scope in scopes)):
+        described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
     return [{"namespace": one.scope.namespace, "cube": described.get(one.scope.namespace_id)} for one in hits]
 
 
