@@ -30,7 +30,7 @@ from django.utils import timezone
 
 from memory.postgresql import reach
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LoadOptions
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.local import dump_to_file, load_from_file
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, search

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import orjson
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from rest_framework import serializers
@@ -147,6 +148,17 @@ class MemosViewSet(ViewSet):
         return Idempotency(self.access.actor, key, self.hash_body())
 
     def hash_body(self) -> str:
-        """Of what the client sent, and where to."""
-        body = orjson.dumps(self.request.data, option=orjson.OPT_SORT_KEYS)
+        """Of what the client sent, and where to; of a file, its content."""
+        body = orjson.dumps(self.request.data, default=_digest, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()
+
+
+def _digest(sent: Any) -> str:
+    """What stands for a file that was sent. Raises TypeError for anything else, as JSON does."""
+    if not isinstance(sent, UploadedFile):
+        raise TypeError
+    digest = hashlib.sha256()
+    for chunk in sent.chunks():
+        digest.update(chunk)
+    sent.seek(0)
+    return f"{sent.name}\0{digest.hexdigest()}"

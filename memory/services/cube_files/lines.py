@@ -33,10 +33,12 @@ from memory.models import (
     MemoryVector,
     MemoryVersion,
     NamespacePolicy,
+    Procedure,
     QuarantinedItem,
     RetiredStatement,
     Session,
     StaleSource,
+    UnsurePair,
 )
 from memory.types import Scope
 
@@ -68,6 +70,11 @@ UPKEEP = (
 )  # fmt: skip
 CHUNK = ("document_key", "index", "start", "end")
 LINK = ("id", "memory_id", "kind", "other_id", "reason", "confidence", "actor", "created_at", "start", "end")
+PAIR = (
+    "id", "newer_id", "older_id", "start", "end", "by_start", "by_end", "can_cut", "reason", "confidence", "attempts",
+    "due_at", "verdict", "explanation", "judge", "created_at", "judged_at",
+)  # fmt: skip
+PROCEDURE = ("kind", "name", "version", "description", "text", "parameters", "enabled", "created_at")
 SUMMARY = (
     "id", "session", "number", "version", "trigger_reason", "trigger_details", "source_memory_ids", "covers_to_turn",
     "condensed_text", "item_sources", "method", "token_original", "token_condensed", "tokenizer", "created_at",
@@ -129,6 +136,20 @@ def memories(scope: Scope, *, model_id: int | None, report: Callable[[int], None
 def links(scope: Scope) -> Iterator[Line]:
     """What memories are to each other."""
     yield from _pages(MemoryLink.objects.in_scope(scope), "id", LINK)
+
+
+def pairs(scope: Scope) -> Iterator[Line]:
+    """Pairs of statements that a language model is asked about, or was: `texts_hash` (hex) is of both texts then."""
+    for page in _cut(UnsurePair.objects.in_scope(scope), "id"):
+        for one in page:
+            yield {**_pick(one, PAIR), "texts_hash": bytes(one.texts_hash).hex()}
+
+
+def procedures(scope: Scope) -> Iterator[Line]:
+    """The namespace's own prompts and tools; not those that every namespace shares."""
+    for page in _cut(Procedure.objects.filter(namespace_id=scope.namespace_id), "id"):
+        for one in page:
+            yield _pick(one, PROCEDURE)
 
 
 def summaries(scope: Scope) -> Iterator[Line]:

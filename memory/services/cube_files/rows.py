@@ -32,9 +32,12 @@ from memory.models import (
     MemoryLink,
     MemoryUpkeep,
     MemoryVersion,
+    NamespacePolicy,
+    Procedure,
     QuarantinedItem,
     RetiredStatement,
     Session,
+    UnsurePair,
 )
 from memory.models.memory import content_hash, spans_of
 from memory.services.cube_files import lines
@@ -186,6 +189,39 @@ def read_link(line: Line, ids: IdMap) -> MemoryLink:
     if not 0 <= link.confidence <= 1:
         raise UnreadableLine("confidence is not between 0 and 1")
     return link
+
+
+def read_pair(line: Line, ids: IdMap) -> UnsurePair:
+    """A pair, with ids of the file's memories as they are here. Raises UnreadableLine."""
+    pair = _read(UnsurePair, line, lines.PAIR, ids, changed={"id", "newer_id", "older_id"})
+    pair.newer_id, pair.older_id = ids.find(line.get("newer_id")), ids.find(line.get("older_id"))
+    if not 0 <= pair.confidence <= 1:
+        raise UnreadableLine("confidence is not between 0 and 1")
+    if not (0 <= pair.start < pair.end and 0 <= pair.by_start < pair.by_end and pair.attempts >= 0):
+        raise UnreadableLine("a statement of it is none")
+    try:
+        pair.texts_hash = bytes.fromhex(line["texts_hash"])
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableLine("texts_hash is no hash") from None
+    return pair
+
+
+def read_procedure(line: Line, ids: IdMap) -> Procedure:
+    """A prompt or tool. Raises UnreadableLine."""
+    entry = _read(Procedure, line, lines.PROCEDURE, ids, changed=set())
+    if len(entry.text) > MAX_TEXT_CHARS or len(orjson.dumps(entry.parameters)) > _MAX_DETAILS_BYTES:
+        raise UnreadableLine(f"a text has at most {MAX_TEXT_CHARS} characters, parameters {_MAX_DETAILS_BYTES} bytes")
+    if not entry.name.strip() or not entry.version.strip():
+        raise UnreadableLine("it has no name or version")
+    return entry
+
+
+def read_policy(line: Line, ids: IdMap) -> NamespacePolicy:
+    """A version of the policy. Raises UnreadableLine."""
+    row = _read(NamespacePolicy, line, lines.POLICY, ids, changed=set())
+    if row.version < 1:
+        raise UnreadableLine("version is none that a policy has")
+    return row
 
 
 def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
