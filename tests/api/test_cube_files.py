@@ -13,7 +13,14 @@ from django.test import override_settings
 from django.utils import timezone
 
 from memory import tasks
-from memory.models import AuditLog, CubeFile, CubeFilePart, Job, Memory, QuarantinedItem
+from memory.models import (
+    AuditLog,
+    CubeFile,
+    CubeFilePart,
+    Job,
+    Memory,
+    QuarantinedItem,
+)
 from memory.services.cube_files import load, requests, run
 from memory.services.cubes.create import register_cube
 from memory.services.erasure import run as erasing
@@ -64,6 +71,15 @@ def load_whole(tenant, content, **fields):
     return show(tenant, answer)
 
 
+def spoil(content):
+    """The file with another word in it than the manifest says."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as whole, zipfile.ZipFile(changed, "w") as other:
+        other.writestr("memories.jsonl", whole.read("memories.jsonl").replace(b"1 bees", b"2 bees"))
+        other.writestr("manifest.json", whole.read("manifest.json"))
+    return changed.getvalue()
+
+
 def texts(tenant):
     return sorted(Memory.objects.in_scope(tenant.scope).values_list("text", flat=True))
 
@@ -110,15 +126,7 @@ def test_a_file_that_is_refused_leaves_nothing(alice, content, says):
 
 
 def test_a_file_that_is_not_what_it_says_is_refused_by_its_job(alice):
-    content = make({"memories": [memory_line()]})
-    changed = io.BytesIO(content)
-    with zipfile.ZipFile(io.BytesIO(content)) as whole:
-        lines, manifest = whole.read("memories.jsonl"), whole.read("manifest.json")
-    with zipfile.ZipFile(changed, "w") as other:
-        other.writestr("memories.jsonl", lines.replace(b"1 bees", b"2 bees"))
-        other.writestr("manifest.json", manifest)
-
-    found = load_whole(alice, changed.getvalue())
+    found = load_whole(alice, spoil(make({"memories": [memory_line()]})))
     assert (found["state"], "SHA-256" in found["problem"]) == ("failed", True)
     assert not Memory.objects.across_namespaces().exists()
     assert not CubeFilePart.objects.across_namespaces().exists()

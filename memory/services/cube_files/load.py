@@ -157,14 +157,14 @@ class CubeLoader:
         found = self._without_erased(found, report)
         found = self._without_lost_chunks(found, report)
         arrivals = [one.arriving for one in found]
+        held = {one.arriving.memory.pk for one in found if one.upkeep is not None and one.upkeep.legal_hold}
         decide(self._scope, arrivals)
         if not self._dry_run:
             stored = {one.memory.pk for one in take_over(self._scope, arrivals, model_id=self._model_id, now=now)}
             self._store_histories([one for one in found if one.arriving.memory.pk in stored])
         report.counts.update(count_outcomes(arrivals))
-        let_in = [one for one in found if one.arriving.outcome in (Arrival.NEW, Arrival.REDACTED)]
-        held = sum(one.upkeep is not None and one.upkeep.legal_hold for one in let_in)
-        report.holds[NEW if self._takes_holds else LEFT_OUT] += held
+        let_in = {one.memory.pk for one in arrivals if one.outcome in (Arrival.NEW, Arrival.REDACTED)}
+        report.holds[NEW if self._takes_holds else LEFT_OUT] += len(held & let_in)
         for one in arrivals:
             if one.outcome not in (Arrival.NEW, Arrival.PRESENT) or self._dry_run:
                 why = one.judgement.reasons[0].rule if one.judgement and one.judgement.reasons else ""
