@@ -1,4 +1,4 @@
-"""kill -9 of the worker in the middle of a dump and of a load: both end, nothing comes twice, nothing stays on a disk."""
+"""kill -9 of the worker in the middle of a dump and of a load: both end, nothing twice, no file left."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ ENTITY = ("id", "name", "kind", "merged_into", "created_at")
 MEMORY = (
     "id", "session", "turn", "role", "speaker", "text", "context", "metadata", "importance", "tier", "state",
     "occurred_at", "created_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "retired_spans", "pinned",
-    "review", "revision",
+    "review", "revision", "is_preference",
 )  # fmt: skip
 VERSION = ("id", "text", "metadata", "speaker", "occurred_at", "revision", "reason", "actor", "replaced_at")
 RETIRED = (
@@ -185,7 +185,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         row["name"]: dict(row)
         for row in Session.objects.in_scope(scope)
         .filter(name__in={memory.session for memory in page})
-        .values("name", "settled_turn", "extracted_turn")
+        .values("name", "settled_turn", "extracted_turn", "preference_turn")
     }
     marks = dict(EntityWatermark.objects.in_scope(scope).filter(session__in=list(read)).values_list("session", "turn"))
     versions = _by_memory(MemoryVersion.objects.in_scope(scope), ids, VERSION)
@@ -209,6 +209,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         if memory.turn > 0:
             line["settled"] = memory.turn <= of_session.get("settled_turn", 0)
             line["extracted"] = memory.turn <= of_session.get("extracted_turn", 0)
+            line["preferences_read"] = memory.turn <= of_session.get("preference_turn", 0)
             line["named"] = memory.turn <= marks.get(memory.session, 0)
         belongings = {
             "versions": versions.get(memory.pk),

@@ -109,7 +109,8 @@ def check_line(line: Line) -> None:
 
 def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory:
     """A memory and what belongs to it; vectors only of so many `dimensions`. Raises UnreadableLine."""
-    memory = _read(Memory, line, lines.MEMORY, ids, changed={"id", "superseded_by"})
+    # Files of before preferences had none.
+    memory = _read(Memory, {"is_preference": False, **line}, lines.MEMORY, ids, changed={"id", "superseded_by"})
     memory.session = ids.find_session(memory.session)
     memory.superseded_by = ids.find(line["superseded_by"]) if line.get("superseded_by") else None
     if not memory.text.strip() or len(memory.text) > MAX_TEXT_CHARS:
@@ -121,6 +122,8 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         raise UnreadableLine("context is what a chunk stands under, and this is none")
     if memory.turn == 0 or (is_chunk and memory.turn > 0):
         raise UnreadableLine("turn is none that such a memory has")
+    if memory.is_preference and (is_chunk or memory.turn > 0):
+        raise UnreadableLine("a turn or chunk is no preference")
     _check_spans(memory.retired_spans, memory.text)
     try:
         check_metadata(memory.metadata)
@@ -270,6 +273,7 @@ def _read_arriving(line: Line, memory: Memory, ids: IdMap) -> ArrivingMemory:
         memory=memory,
         settled=line.get("settled") is True,
         extracted=line.get("extracted") is True,
+        preferences_read=line.get("preferences_read") is True,
     )
     if memory.session.startswith(SESSION_PREFIX) != isinstance(line.get("chunk"), dict):
         raise UnreadableLine("a chunk, and nothing else, has its place in a document")

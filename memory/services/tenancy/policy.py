@@ -167,7 +167,7 @@ def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reas
     Of former versions, values that this server does not know are left out, and reasons that the gate does not let in.
     Raises InvalidInput, which names every wrong value of the last.
     """
-    check_overrides(nest(_known(versions[-1].overrides)), namespace_id=scope.namespace_id)
+    check_overrides(nest(_drop_unknown(versions[-1].overrides)), namespace_id=scope.namespace_id)
     with transaction.atomic():
         Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
         lock_in_transaction(Lock.POLICY, scope.namespace_id)
@@ -175,7 +175,7 @@ def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reas
         if before.version:
             return False
         for row in versions:
-            row.overrides = flatten(nest(_known(row.overrides)))[0]
+            row.overrides = flatten(nest(_drop_unknown(row.overrides)))[0]
             verdict = judge_fields({"reason": row.reason}, policy=DEFAULT_POLICY)
             row.reason = str(verdict.values["reason"]) if verdict.decision.lets_in else ""
         if versions[-1].overrides.get(index_choice.KEY) == index_choice.HNSW:
@@ -224,7 +224,7 @@ def _record_change(scope: Scope, before: Governing, after: Governing, *, reason:
     )
 
 
-def _known(overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_unknown(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in overrides.items() if key in BY_KEY}
 
 
@@ -233,7 +233,7 @@ def _governing(row: NamespacePolicy | None) -> Governing:
         found = _effective({})
         return Governing(found, {}, 0, {})
     # A key that a later MemOS no longer knows says nothing.
-    overrides = _known(row.overrides)
+    overrides = _drop_unknown(row.overrides)
     found = _effective(overrides)
     problems = contradictions(found.values) | _model_problems(overrides, row.namespace_id)
     return Governing(found, overrides, row.version, problems, row.reason, row.updated_by, row.updated_at)

@@ -26,6 +26,7 @@ from memory.models import (
     Session,
     UnsurePair,
 )
+from memory.models.memory import content_hash
 from memory.postgresql import reach
 from memory.services.cube_files import lines, requests
 from memory.services.cube_files.archive import open_cube
@@ -109,6 +110,16 @@ def fill(scope: Scope) -> list[uuid.UUID]:
     return ids
 
 
+def add_preference(scope: Scope) -> None:
+    """A memory of that kind, which search does not have; and how far preferences were looked for."""
+    Memory.objects.create(
+        namespace_id=scope.namespace_id, session="s0", turn=-1, role="user", speaker="Maria", is_preference=True,
+        text="Maria avoids lively places.", content_hash=content_hash("Maria avoids lively places."),
+        occurred_at=NOW, created_at=NOW, metadata={}, tokens=5, length=4, terms=[],
+    )  # fmt: skip
+    Session.objects.in_scope(scope).filter(name="s0").update(preference_turn=6, extracted_turn=6)
+
+
 def empty(scope: Scope) -> None:
     """Nothing of the namespace is left, and nothing says that it was erased."""
     MemoryUpkeep.objects.in_scope(scope).update(legal_hold=False)
@@ -166,11 +177,12 @@ def all_lines(scope: Scope) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.django_db
 def test_all_of_it_comes_back_as_it_was(alice, tmp_path):
     fill(alice.scope)
+    add_preference(alice.scope)
     before = all_lines(alice.scope)
     reader = dump(alice.scope, tmp_path / "cube", vectors=True)
     assert reader.is_trusted
     count = reader.manifest.parts["memories"].lines
-    assert count == len(before["memories"]) == 12 + DocumentChunk.objects.in_scope(alice.scope).count() > 12
+    assert count == len(before["memories"]) == 13 + DocumentChunk.objects.in_scope(alice.scope).count() > 13
 
     empty(alice.scope)
     counts = load(alice.scope, reader, **EVERYTHING)
