@@ -257,5 +257,5 @@ def test_the_admin_deletes_no_row_of_a_tenant(admin_user):
         if model._meta.app_label == "memory" and page.has_delete_permission(request)
     }
 
-    # What operators registered for agents; it holds nothing of a memory.
+    # What operators registered for agents, which holds nothing of a memory; copies of memories in files that are over.
     assert deletable == {"memory.CubeFile", "memory.Procedure"}
