@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -48,11 +48,11 @@ class CubeFileAdmin(ReadOnlyAdmin):
         """Without what is large and shown nowhere here."""
         return super().get_queryset(request).defer("manifest", "listed")
 
-    def has_delete_permission(self, request: HttpRequest, obj: CubeFile | None = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """One that is over, by who may delete: an open one is cancelled first."""
         user = request.user
         may = user.is_active and user.is_staff and user.has_perm("memory.delete_cubefile")
-        return may and (obj is None or obj.finished_at is not None)
+        return may and (not isinstance(obj, CubeFile) or obj.finished_at is not None)
 
     def delete_model(self, request: HttpRequest, obj: CubeFile) -> None:
         self._delete(request, obj)

@@ -21,6 +21,7 @@ from memory.models import (
     MemoryLink,
     MemoryUpkeep,
     MemoryVersion,
+    Namespace,
     NamespacePolicy,
     Procedure,
     Session,
@@ -43,6 +44,7 @@ from memory.services.memories.lifecycle import pin
 from memory.services.memories.unsure_pairs import texts_hash
 from memory.services.recall.search import Ask, search
 from memory.services.summaries.condense import condense_session
+from memory.services.tenancy.namespaces import scope_for
 from memory.services.tenancy.policy import put_policy
 from memory.types import NewDocument, NewMemory, Scope, system_access
 from tests.job_queue import work_off
@@ -258,6 +260,23 @@ def test_jobs_do_both_for_one_namespace_only_and_see_one_moment(alice, bob, reme
 
     assert (row.problem, row.done, loaded.problem, loaded.counts["memories"]) == ("", 1, "", {"new": 1})
     assert texts == {"Tulip 1 is red.", "Roses are white."}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_takes_the_namespace_of_a_load_away_that_came_to_nothing():
+    access = system_access("tests")
+    upload = requests.CubeUpload("a.memcube", [make()])
+    row = requests.start_load_into_new(
+        lambda: scope_for(access, name="fresh"), upload, options=LoadOptions(), dry_run=True, now=timezone.now()
+    )
+    reach.close_process()
+    try:
+        work_off()
+    finally:
+        reach.open_process()
+    row.refresh_from_db()
+    assert (row.problem, row.counts["memories"]) == ("", {"new": 1})
+    assert not Namespace.objects.filter(name="fresh").exists()
 
 
 def without_ids(line: dict[str, Any]) -> dict[str, Any]:
