@@ -164,4 +164,5 @@ def _name_value(value: Any) -> Any:
     digest = hashlib.sha256()
     for chunk in value.chunks():
         digest.update(chunk)
+    value.seek(0)
     return {"file": value.name, "sha256": digest.hexdigest()}
