@@ -48,7 +48,7 @@ _BECOMES = re.compile(r"(?!more |less )[a-z'-]+ (?:ready|done|sent|[a-z]{3,}ed)\
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TurnChoice:
     """One choice: `object`, as it was worded; `wanted`: taken, or turned down; `counts`: for how many occasions.
 
     `key`: the terms of the object, Chinese by characters; choices with the same key are of the same thing.
@@ -70,7 +70,7 @@ class Occasion(Generic[Turn]):
 
     turn: Turn
     place: tuple[str, str]
-    choice: Choice
+    choice: TurnChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class Shown(Generic[Turn]):
         return is_enough(self.run)
 
 
-def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[Choice]:
+def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[TurnChoice]:
     """The choices that a turn makes for its speaker, in order, without the statements at `retired`; most turns make
     none."""
     if len(text) > MAX_TURN_CHARS or limits.MATERIAL.search(text) or limits.JEST.search(text):
         return []
-    found: dict[frozenset[str], Choice] = {}
+    found: dict[frozenset[str], TurnChoice] = {}
     for statement in live_statements(text, retired):
         if statement.speaker or statement.by_agent or len(statement.text) > _MAX_SENTENCE_CHARS:
             continue
@@ -151,7 +151,7 @@ def reduce_key(key: Iterable[str]) -> frozenset[str]:
     return frozenset(term for term in key if len(term) == 1 or not is_cjk(term[0])) - _FILLING
 
 
-def _read_sentence(sentence: str) -> Choice | None:
+def _read_sentence(sentence: str) -> TurnChoice | None:
     chinese = any(map(is_cjk, sentence))
     if (
         cues.EXCEPTION.search(sentence)
@@ -170,7 +170,7 @@ def _read_sentence(sentence: str) -> Choice | None:
         key = _key(about, chinese=chinese, wanted=cue.wanted)
         if key is None:
             return None
-        return Choice(about, cue.wanted, cue.counts, key)
+        return TurnChoice(about, cue.wanted, cue.counts, key)
     return None
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from memory.text.choices import (
     MAX_KEY_TERMS,
-    Choice,
     Occasion,
+    TurnChoice,
     find_occasions,
     follow_choices,
     is_enough,
@@ -66,7 +66,7 @@ def test_repeated_text_ends_soon(text):
 def occasions(*told: tuple[str, bool, int]) -> list[Occasion[int]]:
     """Choices of one thing by place; wanted or not; for how many occasions."""
     return [
-        Occasion(number, (place, ""), Choice("aisle seat", wanted, counts, frozenset({"aisl", "seat"})))
+        Occasion(number, (place, ""), TurnChoice("aisle seat", wanted, counts, frozenset({"aisl", "seat"})))
         for number, (place, wanted, counts) in enumerate(told)
     ]
 
