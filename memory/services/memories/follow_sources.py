@@ -108,7 +108,7 @@ def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _S
     own = (frozenset(map(str, said.get("key") or ())), bool(said.get("wanted")))
     run = [
         one
-        for row in _held(links, sources)
+        for row in _list_holding(links, sources)
         for one in find_occasions(
             row.pk,
             text=row.text,
@@ -120,7 +120,7 @@ def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _S
     return is_enough(run)
 
 
-def _held(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
+def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
     """The turns that are linked, as far as they hold."""
     rows = [sources.rows.get(link.other_id) for link in links]
     return [
@@ -135,7 +135,7 @@ def _held(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
 
 def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
     """Whether the turns hold, and what is left of those that were changed since they were read still says the fact."""
-    held = _held(links, sources)
+    held = _list_holding(links, sources)
     if len(held) < len(links):
         return False
     changed = any(
