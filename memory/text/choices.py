@@ -187,7 +187,7 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
             return None
         if not (things.THINGS_ZH.search(about) or things.QUALITIES_ZH.match(about)):
             return None
-        return _bound(term for term in terms(about) if len(term) == 1 and term not in FUNCTION_CHARACTERS)
+        return _limit_key(term for term in terms(about) if len(term) == 1 and term not in FUNCTION_CHARACTERS)
     if (
         limits.SOMETHING.match(about)
         or limits.OF_OTHERS.search(about)
@@ -199,7 +199,7 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
     head = _BESIDE.split(about)[0]
     if head.split()[0] in cues.NO_FIRST:
         return None
-    key = _bound(terms(about))
+    key = _limit_key(terms(about))
     if about.rsplit(maxsplit=1)[-1] in things.QUALITIES:
         return key
     words = head.split()
@@ -210,6 +210,6 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
     return key
 
 
-def _bound(found: Iterable[str]) -> frozenset[str] | None:
+def _limit_key(found: Iterable[str]) -> frozenset[str] | None:
     key = reduce_key(found)
     return key if 0 < len(key) <= MAX_KEY_TERMS else None
