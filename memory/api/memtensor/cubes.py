@@ -16,7 +16,7 @@ from memory.api.memtensor.serializers import NameField, OptionalNameField, Refus
 from memory.api.memtensor.views import MemTensorViewSet
 from memory.api.route_tags import MEMTENSOR
 from memory.enums import AccessScope, ShareLevel
-from memory.errors import Forbidden, NotFound
+from memory.errors import NotFound
 from memory.models import Cube, User
 from memory.services.cubes.create import create_cube, register_cube, unregister_cube
 from memory.services.cubes.find import find_cube_of, level_of, list_cubes
@@ -251,7 +251,7 @@ class MemTensorUserViewSet(MemTensorViewSet):
     )
     def me(self, request: Request) -> Response:
         if self.access.user_id is None:
-            raise Forbidden("This key is nobody's: an operator names its owner in the admin.")
+            raise NotFound("This key has no owner: an operator names one in the admin.")
         user = find_user(self.access, user_id=self.access.user_id)
         cubes, _ = list_cubes(self.access, limit=SHOWN_USERS)
         reached = [{**_tell_cube(cube), "level": level_of(self.access, cube)} for cube in cubes]

@@ -72,7 +72,7 @@ def test_one_memory_of_a_cube_is_read_corrected_and_deleted(alice, bob):
 
 
 def test_a_cube_is_shared_and_ended_and_a_key_says_whose_it_is(alice, bob, boss, ben, cube):
-    refuse(alice.get("/users/me"), 403, "owner")
+    refuse(alice.get("/users/me"), 404, "owner")
     refuse(bob.post("/mem_cubes/alice/share", {"target_user_id": str(ben.pk)}), 404)
     refuse(send(bob, "delete", "/mem_cubes/alice"), 404)
     shared = data_of(boss.post(f"/mem_cubes/{cube['id']}/share", {"target_user_id": "ben"}))
