@@ -17805,7 +17805,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The key does not reach the namespace of its owner. */
+            /** @description The key has no owner, or does not reach the namespace of its owner. */
             404: {
                 headers: {
                     [name: string]: unknown;
