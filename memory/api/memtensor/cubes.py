@@ -246,7 +246,9 @@ class MemTensorUserViewSet(MemTensorViewSet):
         summary="The user whose key it is, and the cubes that the key reaches",
         responses={
             200: describe_envelope("CallerFound", MemTensorCallerSerializer()),
-            404: OpenApiResponse(MemTensorErrorSerializer, "The key has no owner, or does not reach the namespace of its owner."),
+            404: OpenApiResponse(
+                MemTensorErrorSerializer, "The key has no owner, or does not reach the namespace of its owner."
+            ),
         },
     )
     def me(self, request: Request) -> Response:
