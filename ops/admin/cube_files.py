@@ -28,11 +28,11 @@ from ops.pages.cube_files import STATES
 class CubeFileAdmin(ReadOnlyAdmin):
     """Cubes' files; the page of a cube and the API start, cancel and download them."""
 
-    list_display = ("shown_name", "kind", "namespace_id", "state", "progress", "size", "actor", "created_at",
+    list_display = ("full_name", "kind", "namespace_id", "state", "progress", "size", "actor", "created_at",
                     "finished_at")  # fmt: skip
     list_filter = ("kind", NamespaceFilter, ActorFilter, "dry_run", "created_at")
-    fields = ("shown_name", "kind", "namespace_id", "state", "progress", "dry_run", "size", "digest", "signature",
-              "shown_options", "shown_counts", "shown_faults", "problem", "is_there", "actor", "created_at",
+    fields = ("full_name", "kind", "namespace_id", "state", "progress", "dry_run", "size", "digest", "signature",
+              "options_json", "counts_json", "faults_json", "problem", "is_there", "actor", "created_at",
               "cancelled_at", "finished_at", "id")  # fmt: skip
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
@@ -42,7 +42,7 @@ class CubeFileAdmin(ReadOnlyAdmin):
         return self._mask(request, self.fields)
 
     def _mask(self, request: HttpRequest, names: Sequence[str]) -> list[Any]:
-        return ["masked_name" if name == "shown_name" and not reads_text(request) else name for name in names]
+        return ["masked_name" if name == "full_name" and not reads_text(request) else name for name in names]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         """Without what is large and shown nowhere here."""
@@ -68,7 +68,7 @@ class CubeFileAdmin(ReadOnlyAdmin):
             messages.error(request, error.message)
 
     @admin.display(description=gettext_lazy("name"))
-    def shown_name(self, file: CubeFile) -> str:
+    def full_name(self, file: CubeFile) -> str:
         return file.name
 
     @admin.display(description=gettext_lazy("name"))
@@ -89,13 +89,13 @@ class CubeFileAdmin(ReadOnlyAdmin):
         return requests.is_there(file)
 
     @admin.display(description=gettext_lazy("options"))
-    def shown_options(self, file: CubeFile) -> SafeString:
+    def options_json(self, file: CubeFile) -> SafeString:
         return pretty_json(file.options)
 
     @admin.display(description=gettext_lazy("outcomes"))
-    def shown_counts(self, file: CubeFile) -> SafeString:
+    def counts_json(self, file: CubeFile) -> SafeString:
         return pretty_json(file.counts)
 
     @admin.display(description=gettext_lazy("unreadable lines"))
-    def shown_faults(self, file: CubeFile) -> SafeString:
+    def faults_json(self, file: CubeFile) -> SafeString:
         return pretty_json(file.faults)

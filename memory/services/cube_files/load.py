@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import QuerySet
 
 from memory import audit
 from memory.enums import AuditEvent, CubeIds
@@ -63,6 +64,8 @@ from memory.services.tenancy.procedures import take_over_procedures
 from memory.types import Scope
 
 Value = TypeVar("Value")
+# Rows that join two memories.
+Join = TypeVar("Join", bound=MemoryLink | UnsurePair)
 Lines = Sequence[tuple[int, dict[str, Any]]]
 
 BATCH = 250
@@ -231,50 +234,46 @@ class CubeLoader:
         report.counts.update({PRESENT: here, LEFT_OUT: len(sessions) - here})
 
     def _load_links(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        origins = {}
-
-        def read(line: dict[str, Any]) -> MemoryLink:
-            link = rows.read_link(line, self._ids)
-            origins[link.id] = (rows.to_uuid(line["memory_id"]), rows.to_uuid(line["other_id"]))
-            return link
-
-        links = self._read(lines, read, report)
-        equals = self._find_equals(origins.values())
-        for link in links:
-            memory_id, other_id = origins[link.id]
-            link.memory_id = equals.get(memory_id, link.memory_id)
-            link.other_id = equals.get(other_id, link.other_id)
+        links = self._read_ends(lines, rows.read_link, ("memory_id", "other_id"), report)
         if self._dry_run:
-            known = MemoryLink.objects.in_scope(self._scope).filter(id__in=[one.id for one in links]).count()
-            report.counts.update({NEW: len(links) - known, PRESENT: known})
+            self._count_known(MemoryLink.objects.in_scope(self._scope), links, report)
             return
         new, left_out = take_over_links(self._scope, links)
         report.counts.update({NEW: new, LEFT_OUT: left_out, PRESENT: len(links) - new - left_out})
 
     def _load_pairs(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        origins = {}
-
-        def read(line: dict[str, Any]) -> UnsurePair:
-            pair = rows.read_pair(line, self._ids)
-            origins[pair.id] = (rows.to_uuid(line["newer_id"]), rows.to_uuid(line["older_id"]))
-            return pair
-
-        pairs = self._read(lines, read, report)
-        equals = self._find_equals(origins.values())
-        for pair in pairs:
-            newer_id, older_id = origins[pair.id]
-            pair.newer_id = equals.get(newer_id, pair.newer_id)
-            pair.older_id = equals.get(older_id, pair.older_id)
+        pairs = self._read_ends(lines, rows.read_pair, ("newer_id", "older_id"), report)
         if self._dry_run:
-            known = UnsurePair.objects.in_scope(self._scope).filter(id__in=[one.id for one in pairs]).count()
-            report.counts.update({NEW: len(pairs) - known, PRESENT: known})
+            self._count_known(UnsurePair.objects.in_scope(self._scope), pairs, report)
             return
         new, left_out = take_over_pairs(self._scope, pairs, verdicts=self._reader.is_trusted, now=now)
         report.counts.update({NEW: new, LEFT_OUT: left_out, PRESENT: len(pairs) - new - left_out})
 
-    def _find_equals(self, ends: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> Mapping[uuid.UUID, uuid.UUID]:
-        """Of memories of the file that are here under another id, that id."""
-        return find_equals(self._scope, {end for both in ends for end in both})
+    def _read_ends(
+        self,
+        lines: Lines,
+        read: Callable[[dict[str, Any], IdMap], Join],
+        ends: tuple[str, str],
+        report: BatchReport,
+    ) -> list[Join]:
+        """Rows that name two memories in their fields `ends`; one that is here under another id is named by that."""
+        origins: dict[uuid.UUID, tuple[uuid.UUID, ...]] = {}
+
+        def read_line(line: dict[str, Any]) -> Join:
+            row = read(line, self._ids)
+            origins[row.id] = tuple(rows.to_uuid(line[name]) for name in ends)
+            return row
+
+        found = self._read(lines, read_line, report)
+        equals = find_equals(self._scope, {origin for both in origins.values() for origin in both})
+        for row in found:
+            for name, origin in zip(ends, origins[row.id], strict=True):
+                setattr(row, name, equals.get(origin, getattr(row, name)))
+        return found
+
+    def _count_known(self, here: QuerySet, found: Sequence[Join], report: BatchReport) -> None:
+        known = here.filter(id__in=[one.id for one in found]).count()
+        report.counts.update({NEW: len(found) - known, PRESENT: known})
 
     def _load_procedures(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         entries = self._read(lines, lambda line: rows.read_procedure(line, self._ids), report)

@@ -109,18 +109,21 @@ def _keep_file(scope: Scope, row: DocumentFile, path: Path, *, now: datetime, en
         _check_room(scope)
         row.save(force_insert=True)
         _keep_bytes(row, path)
-        details = {"document_id": row.document_id, "type": row.type, "bytes": row.size}
-        audit.record(
-            scope,
-            AuditEvent.DOCUMENT_FILE_START,
-            session=row.session,
-            subject=row.document_id,
-            details=details,
-            now=now,
-        )
+        _record_start(scope, row, now=now)
         if enqueue:
             queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
+
+
+def _record_start(scope: Scope, row: DocumentFile, *, now: datetime, **more: bool) -> None:
+    audit.record(
+        scope,
+        AuditEvent.DOCUMENT_FILE_START,
+        session=row.session,
+        subject=row.document_id,
+        details={"document_id": row.document_id, "type": row.type, "bytes": row.size, **more},
+        now=now,
+    )
 
 
 def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> DocumentFile:
@@ -148,15 +151,7 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
         _require_parser(row.type)
         row.asked_at, row.finished_at, row.refusal, row.problem = now, None, "", ""
         row.save()
-        details = {"document_id": row.document_id, "type": row.type, "bytes": row.size, "again": True}
-        audit.record(
-            scope,
-            AuditEvent.DOCUMENT_FILE_START,
-            session=row.session,
-            subject=row.document_id,
-            details=details,
-            now=now,
-        )
+        _record_start(scope, row, now=now, again=True)
         queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
 

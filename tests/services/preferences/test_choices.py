@@ -22,7 +22,7 @@ ACCESS = system_access("tests")
 BEGIN = timezone.now() - timedelta(days=60)
 
 
-def kept(tenant, **narrowed) -> list[Memory]:
+def list_preferences(tenant, **narrowed) -> list[Memory]:
     return list(Memory.objects.in_scope(tenant.scope).preferences().filter(**narrowed).order_by("occurred_at", "pk"))
 
 
@@ -65,14 +65,14 @@ AISLE = ("I'll take the aisle seat, please.", "Make it an aisle seat, please.", 
 
 def test_one_choice_or_two_are_kept_nowhere(alice, choose):
     choose(*AISLE[:2])
-    assert kept(alice) == []
+    assert list_preferences(alice) == []
 
 
 def test_what_is_chosen_again_and_again_in_one_session_was_chosen_once(alice, remember, read):
     for text in AISLE:
         remember(alice, text, speaker="Ana")
     read()
-    assert kept(alice) == []
+    assert list_preferences(alice) == []
 
 
 def test_what_different_people_choose_shows_nothing_and_nor_does_what_an_agent_says(alice, remember, choose):
@@ -80,19 +80,19 @@ def test_what_different_people_choose_shows_nothing_and_nor_does_what_an_agent_s
     choose(AISLE[1], speaker="Ben")
     remember(alice, AISLE[2], speaker="Ana", session="x", role="agent")
     read_all(alice)
-    assert kept(alice) == []
+    assert list_preferences(alice) == []
 
 
 def test_no_other_namespace_counts(alice, bob, remember, choose):
     for place in ("x", "y"):
         remember(bob, AISLE[0], speaker="Ana", session=place)
     choose(*AISLE[:2])
-    assert kept(alice) == []
+    assert list_preferences(alice) == []
 
 
 def test_three_occasions_show_a_preference_with_the_turns_as_evidence(alice, choose):
     turns = choose(*AISLE)
-    [one] = kept(alice)
+    [one] = list_preferences(alice)
     assert (one.text, one.speaker, one.occurred_at) == (
         "Usually chooses aisle seat.", "Ana", BEGIN + timedelta(days=1),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_three_occasions_show_a_preference_with_the_turns_as_evidence(alice, cho
 def test_as_always_counts_for_two_and_more_choices_are_more_evidence(alice, choose):
     choose("照旧，帮我订靠窗的座位。", "我选靠窗座位。")
     turns = choose("还是订靠窗的座位吧。")
-    [one] = kept(alice)
+    [one] = list_preferences(alice)
     assert one.text == "通常会选靠窗的座位。"
     assert turns[0] in evidence(one)
     assert len(evidence(one)) == 3
@@ -114,18 +114,18 @@ def test_reading_again_stores_nothing(alice, choose):
     choose(*AISLE)
     Session.objects.in_scope(alice.scope).update(preference_turn=0)
     read_all(alice)
-    assert len(kept(alice)) == 1
+    assert len(list_preferences(alice)) == 1
 
 
 def test_one_exception_ends_nothing_and_two_do(alice, choose):
     choose(*AISLE)
     first, _ = choose("No aisle seat, please.", "I'll take the aisle seat.")
-    assert kept(alice)[0].superseded_by is None
+    assert list_preferences(alice)[0].superseded_by is None
     first, second = choose("No aisle seat, please.", "No aisle seat for me.")
-    [one] = kept(alice)
+    [one] = list_preferences(alice)
     assert (str(one.superseded_by), one.valid_to) == (first, BEGIN + timedelta(days=6))
     choose("No aisle seat, thanks.")
-    former, now = kept(alice)
+    former, now = list_preferences(alice)
     assert (former.superseded_by, now.metadata["preference"]["wanted"], now.superseded_by) == (UUID(first), False, None)
     assert evidence(now) >= {first, second}
 
@@ -134,17 +134,17 @@ def test_one_exception_ends_nothing_and_two_do(alice, choose):
 def test_what_is_said_takes_the_place_of_what_is_shown_whichever_is_read_first(alice, choose, said):
     choose(*AISLE)
     choose(said)
-    shown, stated = sorted(kept(alice), key=lambda one: one.metadata["preference"]["shown_by"])
+    shown, stated = sorted(list_preferences(alice), key=lambda one: one.metadata["preference"]["shown_by"])
     assert (shown.superseded_by, stated.superseded_by) == (stated.pk, None)
     choose(*AISLE)
-    assert len(kept(alice)) == 2
+    assert len(list_preferences(alice)) == 2
 
 
 def test_what_a_person_put_away_is_not_shown_anew(alice, choose):
     choose(*AISLE)
-    edit.archive(ACCESS, memory_ids=[kept(alice)[0].pk], reason="not so", now=timezone.now())
+    edit.archive(ACCESS, memory_ids=[list_preferences(alice)[0].pk], reason="not so", now=timezone.now())
     choose(*AISLE)
-    assert [one.state for one in kept(alice)] == [MemoryState.ARCHIVED]
+    assert [one.state for one in list_preferences(alice)] == [MemoryState.ARCHIVED]
 
 
 class TestItsTurns:
@@ -157,30 +157,30 @@ class TestItsTurns:
         for turn, state in ((turns[0], MemoryState.ACTIVE), (turns[1], MemoryState.ARCHIVED)):
             edit.archive(ACCESS, memory_ids=[UUID(turn)], reason="wrong", now=timezone.now())
             self.follow(alice)
-            assert kept(alice)[0].state == state
+            assert list_preferences(alice)[0].state == state
         edit.restore(ACCESS, memory_ids=[UUID(turns[1])], reason="right", now=timezone.now())
         self.follow(alice)
-        assert kept(alice)[0].state == MemoryState.ACTIVE
+        assert list_preferences(alice)[0].state == MemoryState.ACTIVE
 
     def test_a_turn_that_says_something_else_now_shows_nothing(self, alice, choose):
         turns = choose(*AISLE)
         edit.edit(ACCESS, memory_id=UUID(turns[0]), text="I'll take the bus.", reason="typo", now=timezone.now())
         self.follow(alice)
-        assert kept(alice)[0].state == MemoryState.ARCHIVED
+        assert list_preferences(alice)[0].state == MemoryState.ARCHIVED
 
     def test_it_goes_with_an_erased_turn_when_the_others_are_too_few(self, alice, choose):
         turns = choose(*AISLE)
         erase(alice, turns[0])
         read_all(alice)
-        assert kept(alice) == []
+        assert list_preferences(alice) == []
 
     def test_its_words_are_those_of_the_turns_that_stay(self, alice, choose):
         turns = choose("I'll take the seat by the window.", *[AISLE[0].replace("aisle", "window")] * 3)
-        assert "by the window" in kept(alice)[0].text
+        assert "by the window" in list_preferences(alice)[0].text
         erase(alice, turns[0])
-        assert kept(alice) == []
+        assert list_preferences(alice) == []
         read_all(alice)
-        [one] = kept(alice)
+        [one] = list_preferences(alice)
         assert (one.text, evidence(one)) == ("Usually chooses window seat.", set(turns[1:]))
 
 
