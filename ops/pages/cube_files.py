@@ -16,7 +16,7 @@ from ops.words import Words
 
 KINDS: Mapping[str, Words] = {CubeFileKind.DUMP: gettext_lazy("Dump"), CubeFileKind.LOAD: gettext_lazy("Load")}
 _DRY_RUN = gettext_lazy("Dry run")
-_STATES: Mapping[str, tuple[str, Words]] = {
+STATES: Mapping[str, tuple[str, Words]] = {
     CubeFileState.QUEUED: ("off", gettext_lazy("Queued")),
     CubeFileState.RUNNING: ("off", gettext_lazy("Running")),
     CubeFileState.DONE: ("good", gettext_lazy("Done")),
@@ -57,7 +57,7 @@ class CubeFileShown:
 
 def show_file(row: Mapping[str, Any], *, may_read_text: bool) -> CubeFileShown:
     """A dump or load as the page shows it; the name of a file is masked for who may not read texts."""
-    tone, word = _STATES[row["state"]]
+    tone, word = STATES[row["state"]]
     counts = Counter(row["counts"].get("memories", {}))
     return CubeFileShown(
         id=row["id"],

@@ -18,7 +18,7 @@ from memory.errors import InvalidInput, MemosError, NotFound
 from memory.models import Cube
 from memory.services.cube_files import requests
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LoadOptions
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cubes import find
 from memory.types import ListFilter
 from ops.access import page_access, reads_text, scope_in, staff_access
@@ -26,6 +26,7 @@ from ops.pages import cube_files as page
 from ops.views.page import console_action, console_page
 
 ADD = "memory.add_cubefile"
+HOLDS = "memory.change_namespacepolicy"
 READ_TEXT = "ops.view_memory_text"
 OF_PARTS = {"quarantine": "memory.view_quarantineditem", "audit": "memory.view_auditlog"}
 ROWS = 50
@@ -62,7 +63,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             if file is None:
                 raise InvalidInput(_("Choose a file."))
             upload = requests.CubeUpload(file.name or "", file.chunks())
-            options = LoadOptions(unknown_sender="unknown_sender" in request.POST)
+            options = LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST)
             requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
         if wanted == "cancel":
             requests.cancel_file(staff_access(request), file_id=_read_id(request.POST.get("file_id", "")), now=now)

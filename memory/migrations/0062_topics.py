@@ -27,7 +27,7 @@ ALTER TABLE memory_topicnode DROP CONSTRAINT memory_topicnode_pkey, ADD PRIMARY 
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("memory", "0053_hit_changes"),
+        ("memory", "0061_cube_file_admin"),
     ]
 
     operations = [
