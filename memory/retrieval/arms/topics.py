@@ -14,6 +14,8 @@ from memory.types import Scope
 
 # So many topics, those nearest to the question, have their memories looked at.
 NEAREST = 20
+# Of each at most so many of them, those that were recorded last: a topic that does not fall apart may be of any size.
+MEMBERS = 100
 
 _NEAREST = """
 WITH near AS MATERIALIZED (
@@ -24,7 +26,10 @@ WITH near AS MATERIALIZED (
     ORDER BY distance, n.id LIMIT %(nearest)s
 )
 SELECT t.memory_id::text, 1 - near.distance FROM near
-JOIN memory_topicmember t ON t.namespace_id = %(namespace_id)s AND t.topic = near.id
+CROSS JOIN LATERAL (
+    SELECT m.memory_id FROM memory_topicmember m
+    WHERE m.namespace_id = %(namespace_id)s AND m.topic = near.id ORDER BY m.memory_id DESC LIMIT %(members)s
+) t
 """
 
 
@@ -36,6 +41,7 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "nearest": NEAREST,
+        "members": MEMBERS,
     }
     rows = fetch(_NEAREST, parameters, prepared=True)
     best = max((cosine for _, cosine in rows), default=0.0)

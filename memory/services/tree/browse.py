@@ -101,18 +101,12 @@ def list_children(
 ) -> dict[uuid.UUID, tuple[list[NodeShown], uuid.UUID | None]]:
     """Of each session the first CHILDREN topics, and where its next ones begin."""
     sessions = [node.id for node in nodes if node.level == TopicLevel.SESSION]
-    ranked = """
-    SELECT id, parent, number FROM (
-        SELECT id, parent, row_number() OVER (PARTITION BY parent ORDER BY id) AS number FROM memory_topicnode
-        WHERE namespace_id = %(namespace_id)s AND parent = ANY(%(parents)s::uuid[])
-    ) AS ranked WHERE number <= %(most)s ORDER BY parent, number
-    """
     parameters = {
         "namespace_id": scope.namespace_id,
         "parents": uuid_array(map(str, sessions)),
         "most": CHILDREN + 1,
     }
-    found = fetch(ranked, parameters, prepared=False)
+    found = fetch(_FIRST_TOPICS, parameters, prepared=False)
     shown = [row[0] for row in found if row[2] <= CHILDREN]
     rows = TopicNode.objects.in_scope(scope).filter(id__in=shown).defer("centroid").order_by("id")
     children: dict[uuid.UUID, list[NodeShown]] = defaultdict(list)
@@ -154,6 +148,13 @@ def _find(scope: Scope, node_id: uuid.UUID, *, field: str) -> TopicNode:
     return node
 
 
+_FIRST_TOPICS = """
+SELECT n.id, p.id, row_number() OVER (PARTITION BY p.id ORDER BY n.id) FROM unnest(%(parents)s::uuid[]) AS p (id)
+CROSS JOIN LATERAL (
+    SELECT c.id FROM memory_topicnode c
+    WHERE c.namespace_id = %(namespace_id)s AND c.parent = p.id ORDER BY c.id LIMIT %(most)s
+) n
+"""
 # What is told of a place: its memory is in the tree still, and says what it said when the place was chosen.
 _TOLD = f"""
 SELECT p.node, p.kind, p.memory_id, p.start, p."end", substr(m.text, p.start + 1, p."end" - p.start), m.retired_spans
@@ -164,11 +165,18 @@ JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id A
 WHERE {IN_TREE} AND m.review <> %(suspected)s
 ORDER BY p.number
 """  # noqa: S608 - put together of constants
-_COUNTS = f"""
-SELECT t.topic, count(*) FROM memory_topicmember t
+_MEMBERS = f"""
+FROM memory_topicnode n
+JOIN memory_topicmember t ON t.namespace_id = n.namespace_id AND t.topic = n.id
 JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
-WHERE t.namespace_id = %(namespace_id)s AND t.topic = ANY(%(topics)s::uuid[]) AND {IN_TREE} GROUP BY t.topic
-"""  # noqa: S608 - put together of constants
+WHERE n.namespace_id = %(namespace_id)s AND {IN_TREE}
+"""
+# Of topics, and of sessions: memories below them, and topics of which there are any.
+_COUNTS = f"""
+SELECT n.id, count(*), 0 {_MEMBERS} AND n.id = ANY(%(topics)s::uuid[]) GROUP BY n.id
+UNION ALL
+SELECT n.parent, count(*), count(DISTINCT n.id) {_MEMBERS} AND n.parent = ANY(%(sessions)s::uuid[]) GROUP BY n.parent
+"""
 
 
 def _show(scope: Scope, nodes: Sequence[TopicNode], *, now: datetime, empty: bool = False) -> list[NodeShown]:
@@ -205,18 +213,19 @@ def _count(
     scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
 ) -> tuple[defaultdict[uuid.UUID, int], defaultdict[uuid.UUID, int]]:
     """Memories below each node, and topics below each session that have any."""
-    parents = {node.id for node in nodes if node.level == TopicLevel.SESSION}
-    below = TopicNode.objects.in_scope(scope).filter(parent__in=parents).values_list("id", "parent")
-    parent_of = {identity: parent for identity, parent in below if parent is not None}
-    wanted = {node.id for node in nodes if node.level == TopicLevel.TOPIC} | parent_of.keys()
-    parameters = {"namespace_id": scope.namespace_id, "topics": uuid_array(map(str, wanted)), "now": now}
+    of_level: dict[str, list[str]] = {TopicLevel.TOPIC: [], TopicLevel.SESSION: []}
+    for node in nodes:
+        of_level[node.level].append(str(node.id))
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "topics": uuid_array(of_level[TopicLevel.TOPIC]),
+        "sessions": uuid_array(of_level[TopicLevel.SESSION]),
+        "now": now,
+    }
     memories: defaultdict[uuid.UUID, int] = defaultdict(int)
     topics: defaultdict[uuid.UUID, int] = defaultdict(int)
-    for topic, count in fetch(_COUNTS, parameters, prepared=False):
-        memories[topic] = count
-        if topic in parent_of:
-            memories[parent_of[topic]] += count
-            topics[parent_of[topic]] += 1
+    for identity, below, filled in fetch(_COUNTS, parameters, prepared=False):
+        memories[identity], topics[identity] = below, filled
     return memories, topics
 
 

@@ -13,19 +13,43 @@ from typing import Any
 
 from django.db import connection
 
+from memory.enums import TopicLevel
 from memory.models import TopicNode, TopicTree
 from memory.models.locks import Lock, lock_in_transaction
 from memory.services.tree import store
 from memory.types import Scope
 
-_ERASED = """
-EXISTS (SELECT FROM memory_erasedmemory e
-        WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s AND e.memory_id = {memory_id})
+# The nodes of some sessions: what a node tells stands in memories of its session.
+_OF_SESSIONS = """
+n.namespace_id = %(namespace_id)s AND n.id IN (
+    SELECT s.id FROM memory_topicnode s
+    WHERE s.namespace_id = %(namespace_id)s AND s.level = 'session' AND s.session IN ({sessions})
+    UNION ALL
+    SELECT c.id FROM memory_topicnode s
+    JOIN memory_topicnode c ON c.namespace_id = s.namespace_id AND c.parent = s.id
+    WHERE s.namespace_id = %(namespace_id)s AND s.level = 'session' AND s.session IN ({sessions}))
 """
-_TOLD = "jsonb_array_elements(n.label_places || n.summary_places) AS place (told)"
-_NAMES = f"EXISTS (SELECT FROM {_TOLD} WHERE {_ERASED.format(memory_id='(place.told ->> 0)::uuid')})"
+_SESSIONS_OF_THESE = """
+SELECT m.session FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[])
+"""
+_SESSIONS_OF_ERASURE = """
+SELECT e.session FROM memory_erasedsession e
+WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+"""
+_IS_ONE_OF_THESE = "(place.told ->> 0)::uuid = ANY(%(memory_ids)s::uuid[])"
+# A value and no EXISTS, so that each place is looked up and never joined with all that is erased.
+_IS_ERASED = """
+coalesce((SELECT true FROM memory_erasedmemory e
+          WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+            AND e.memory_id = (place.told ->> 0)::uuid LIMIT 1), false)
+"""
+_NAMES = """
+EXISTS (SELECT FROM jsonb_array_elements(n.label_places || n.summary_places) AS place (told) WHERE {gone})
+"""
 _COUNT_NODES = f"""
-SELECT count(*) FROM memory_topicnode n WHERE n.namespace_id = %(namespace_id)s AND {_NAMES}
+SELECT count(*) FROM memory_topicnode n
+WHERE {_OF_SESSIONS.format(sessions=_SESSIONS_OF_ERASURE)} AND {_NAMES.format(gone=_IS_ERASED)}
 """  # noqa: S608 - put together of constants
 
 _CLEAR_MEMBERS = """
@@ -43,17 +67,17 @@ coalesce((SELECT jsonb_agg(place.told ORDER BY place.number)
 """
 _STRIP = """
 UPDATE memory_topicnode n SET label_places = {label}, summary_places = {summary}, stale = true
-WHERE n.namespace_id = %(namespace_id)s AND EXISTS (SELECT FROM {told} WHERE {gone})
+WHERE {those} AND {names}
 """
 
 
-def _strip(gone: str) -> str:
+def _strip(sessions: str, gone: str) -> str:
     kept = {kind: _KEPT.format(places=f"{kind}_places", gone=gone) for kind in ("label", "summary")}
-    return _STRIP.format(**kept, told=_TOLD, gone=gone)
+    return _STRIP.format(**kept, those=_OF_SESSIONS.format(sessions=sessions), names=_NAMES.format(gone=gone))
 
 
-_STRIP_THESE = _strip("(place.told ->> 0)::uuid = ANY(%(memory_ids)s::uuid[])")
-_STRIP_ERASED = _strip(_ERASED.format(memory_id="(place.told ->> 0)::uuid"))
+_STRIP_THESE = _strip(_SESSIONS_OF_THESE, _IS_ONE_OF_THESE)
+_STRIP_ERASED = _strip(_SESSIONS_OF_ERASURE, _IS_ERASED)
 
 
 def clear_members(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
@@ -72,7 +96,7 @@ def clear_places(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime
     stripped = _run(_STRIP_THESE, scope, memory_ids=list(memory_ids))
     tree = TopicTree.objects.in_scope(scope).first()
     if tree is not None:
-        lost = TopicNode.objects.in_scope(scope).filter(stale=True, level="topic", centroid=None)
+        lost = TopicNode.objects.in_scope(scope).filter(stale=True, level=TopicLevel.TOPIC, centroid=None)
         topics = list(lost.order_by("id").values_list("id", flat=True))
         store.measure(scope.namespace_id, model_id=tree.model_id, topics=topics, now=now)
     return int(stripped)

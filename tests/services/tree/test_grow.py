@@ -10,7 +10,8 @@ import pytest
 from django.utils import timezone
 
 from memory.enums import TopicLevel
-from memory.models import Job, Memory, TopicMember, TopicNode, TopicTree
+from memory.models import Job, Memory, MemoryVector, TopicMember, TopicNode, TopicTree
+from memory.retrieval.columns.load import Snapshot
 from memory.services.memories import edit
 from memory.services.memories.supersede import supersede
 from memory.services.sessions.reset import reset_session
@@ -18,6 +19,8 @@ from memory.services.tenancy.policy import put_policy
 from memory.services.tree import browse
 from memory.services.tree.due import request_trees
 from memory.services.tree.grow import grow, rebuild
+from memory.services.tree.growing import GrowingTree, TreeGone
+from memory.services.tree.place import place_next
 from memory.tasks import grow_tree as grow_tree_job
 from memory.types import system_access
 
@@ -193,3 +196,36 @@ def test_only_what_has_something_to_take_in_is_asked_for(alice, remember, grow_t
     assert request_trees(now=later) == 1
     assert grow_tree() == 1
     check_whole(alice)
+
+
+def test_a_run_that_has_to_end_early_is_queued_again_and_gone_on_with(alice, remember, wanted):
+    for number in range(3):
+        remember(alice, f"The kiln is hot for the {number}. time.", session=f"s{number}")
+    ended = [grow(alice.scope, now=timezone.now(), seconds=0) for _ in range(3)]
+    assert ended == [1, 1, 1]
+    assert Job.objects.in_scope(alice.scope).filter(kind="grow_tree").count() == 1
+    while not browse.read_state(alice.scope).complete:
+        grow(alice.scope, now=timezone.now(), seconds=0)
+    check_whole(alice)
+
+
+def test_a_memory_without_its_vector_leaves_and_comes_back_with_it(alice, two_topics, grow_tree):
+    vectors = MemoryVector.objects.in_scope(alice.scope).filter(memory_id__in=two_topics[:3])
+    kept = list(vectors)
+    vectors.delete()
+    TopicTree.objects.in_scope(alice.scope).update(looked_at=timezone.now() - timedelta(hours=3))
+    grow_tree()
+    assert members(alice).keys() == set(two_topics[3:])
+    MemoryVector.objects.bulk_create(kept)
+    TopicTree.objects.in_scope(alice.scope).update(looked_at=timezone.now() - timedelta(hours=3))
+    assert grow_tree() == 3
+    check_whole(alice)
+
+
+def test_a_run_changes_nothing_of_a_tree_that_was_begun_anew_meanwhile(alice, two_topics):
+    row = TopicTree.objects.in_scope(alice.scope).get()
+    run = GrowingTree(alice.scope, row.model_id, row.version, None, Snapshot(row.seen), timezone.now())
+    rebuild(alice.scope, now=timezone.now())
+    with pytest.raises(TreeGone):
+        place_next(run, "s1")
+    assert members(alice) == {}
