@@ -73,7 +73,9 @@ MEMORY_READERS = {
     "memory/services/training/staleness.py": JOINED,
     "memory/services/tree/browse.py": JOINED,
     "memory/services/tree/due.py": JOINED,
-    "memory/services/tree/grow.py": LOCKS,
+    "memory/services/tree/erased.py": JOINED,
+    "memory/services/tree/grow.py": JOINED,
+    "memory/services/tree/place.py": LOCKS,
     "memory/services/tree/words.py": JOINED,
 }
 
