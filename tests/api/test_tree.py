@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Job, Memory
+from memory.retrieval.arms import topics
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories import edit
 from memory.services.tenancy.policy import put_policy
@@ -235,6 +236,24 @@ def test_topics_take_part_in_a_search_where_the_policy_says_so(alice, tree, use,
     assert ("topic" in signals) is takes_part
     if takes_part:
         assert signals["topic"] == {"raw": 1.0, "weight": 0.1, "weighted": 0.1}
+
+
+def test_why_tells_the_topic_as_the_search_does(alice, tree):
+    kiln = tree(alice, "rank")
+    body = {"namespace": "alice", "query": "Is the stoneware kiln hot?", "top_k": 3}
+    found = alice.post("/v1/search", {**body, "explain": True}).json()["hits"]
+    signals = {hit["id"]: hit["explanation"]["signals"] for hit in found}
+    told = {one: alice.post("/v1/why", {**body, "memory_id": one}).json() for one in kiln}
+    assert {one: diagnosis["parts"]["signals"] for one, diagnosis in told.items()} == signals
+    assert {diagnosis["parts"]["signals"]["topic"]["raw"] for diagnosis in told.values()} == {1.0}
+
+
+def test_a_topic_of_any_size_brings_no_more_than_its_last_memories(alice, tree, monkeypatch):
+    kiln = tree(alice, "rank")
+    monkeypatch.setattr(topics, "MEMBERS", 2)
+    body = {"namespace": "alice", "query": "Is the stoneware kiln hot?", "top_k": 9}
+    told = {one: alice.post("/v1/why", {**body, "memory_id": one}).json()["parts"]["signals"] for one in kiln}
+    assert ["topic" in signals for signals in told.values()] == [False, True, True]
 
 
 def test_a_tree_is_made_anew_in_the_background_and_audited(alice, tree):
