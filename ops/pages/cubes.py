@@ -26,8 +26,8 @@ KINDS: Mapping[str, Words] = {
     CubeKind.PARAMETRIC: gettext_lazy("adapters"),
 }
 LEVELS: Mapping[str, Words] = {
-    ShareLevel.READ: gettext_lazy("to read"),
-    ShareLevel.WRITE: gettext_lazy("to read and write"),
+    ShareLevel.READ: gettext_lazy("read"),
+    ShareLevel.WRITE: gettext_lazy("read and write"),
 }
 _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
     MemoryKind.SAID: gettext_lazy("said by people"),
@@ -140,7 +140,7 @@ def contents_shown(cube: Cube, user: Staff) -> ContentsShown:
     held, ns = count_contents(cube), cube.namespace.name
     tiles = [
         Tile(_("Memories"), _count(held["memories"]), _("that are searched"), list_link(user, "memory", ns)),
-        Tile(_("Sessions"), _count(held["sessions"]), _("conversations with messages"), page_link("ops:sessions", ns=ns)),
+        Tile(_("Sessions"), _count(held["sessions"]), _("with messages"), page_link("ops:sessions", ns=ns)),
         Tile(_("Documents"), _count(held["documents"]), _("texts and files"), page_link("ops:documents", ns=ns)),
         Tile(_("Entities"), _count(held["entities"]), _("people, places, things"), page_link("ops:entities", ns=ns)),
         Tile(_("Size of texts"), filesizeformat(held["text_bytes"]), _("estimated, without vectors")),

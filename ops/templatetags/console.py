@@ -104,6 +104,15 @@ def decimal(value: Any, places: int = 2) -> str:
 
 
 @register.filter
+def span(seconds: int) -> str:
+    """A span of seconds in the unit that suits it: 95 s, 54 min, 3 h, 2 d."""
+    for length, words in ((86_400, _("%(n)s d")), (3_600, _("%(n)s h")), (60, _("%(n)s min"))):
+        if seconds >= 2 * length:
+            return words % {"n": seconds // length}
+    return _("%(n)s s") % {"n": seconds}
+
+
+@register.filter
 def minus(value: int, other: int) -> int:
     return value - other
 

@@ -20,6 +20,7 @@ from ops.access import find_chosen_namespace, page_access, request_id, staff_acc
 from ops.form_problems import place_problem
 from ops.named_users import find_named_user, offer_users
 from ops.pages import cubes as page
+from ops.pages.snippets import ask_api
 from ops.views.page import console_action, console_page
 
 CHANGE = "memory.change_cube"
@@ -137,6 +138,7 @@ def _list_cubes(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
         "is_cube": is_cube,
         "may_change": may_change,
         "offered": offer_users(staff_access(request)) if asks else (),
+        "command": ask_api(request, "/v1/cubes", {"namespace": "support", "name": _("Support desk")}).curl,
         "form": form,
     }
     return render(request, "ops/cubes.html", context)

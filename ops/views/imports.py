@@ -16,6 +16,7 @@ from memory.errors import MemosError, NotFound
 from memory.services.imports import requests
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, reads_text, scope_in, staff_access
+from ops.form_problems import place_problem
 from ops.pages import imports as page
 from ops.pages.imports import ImportShown
 from ops.views.live import live, version_of
@@ -44,7 +45,8 @@ def import_one(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
 def import_progress(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
     """The live part of the page of one import."""
     shown = _find_import(request, import_id)
-    return live(request, "ops/imports/_report.html", {"one": shown}, _version(shown))
+    context = {"one": shown, "may_change": request.user.has_perm(ADD)}
+    return live(request, "ops/imports/_report.html", context, _version(shown))
 
 
 @console_action(permission=ADD)
@@ -72,11 +74,12 @@ def import_create(request: HttpRequest) -> HttpResponse:
         return redirect("ops:imports")
     upload = _read_upload(request)
     if upload is None:
-        return _list_imports(request, {"problem": _nothing_chosen()})
+        return _list_imports(request, {**_read_fields(request), "problems": {"file": _nothing_chosen()}})
     try:
         row = requests.start_import(scope_in(request, namespace), upload, now=timezone.now())
     except MemosError as error:
-        return _list_imports(request, {**_read_fields(request), "problem": error.message})
+        problems = place_problem(error, file="file", text="text", format="format", speaker="speaker")
+        return _list_imports(request, {**_read_fields(request), "problems": problems})
     return redirect("ops:import", row.id)
 
 
@@ -86,7 +89,7 @@ def import_cancel(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
     _find_import(request, import_id)
     try:
         requests.cancel_import(staff_access(request), import_id=import_id, now=timezone.now())
-        messages.success(request, _("The import is cancelled. What it has taken in stays."))
+        messages.success(request, _("The import is cancelled. What it has stored stays."))
     except MemosError as error:
         messages.error(request, error.message)
     return redirect("ops:import", import_id)
@@ -116,7 +119,7 @@ def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
     if file := request.FILES.get("file"):
         return requests.ImportUpload(file.name or "", file.chunks(), format, speaker)
     if typed["text"].strip():
-        return requests.ImportUpload("text", [typed["text"].encode()], format, speaker)
+        return requests.ImportUpload(page.PASTED_NAME, [typed["text"].encode()], format, speaker)
     return None
 
 

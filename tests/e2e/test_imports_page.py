@@ -23,7 +23,7 @@ def test_a_file_is_looked_at_and_then_taken_in(open_page, root, world):
     page.wait_for_url("**/ops/imports/*-*/**")
     check_looks(page, "import", page.get_by_text("export.zip"), page.get_by_role("button", name="Cancel the import"))
     finish(MemoryImport.objects.in_scope(world.harbour).get())
-    page.get_by_text("3 of 3 turns dealt with").wait_for()
+    page.get_by_text("3 of 3 turns processed").wait_for()
 
 
 def test_the_list(open_page, root, world):

@@ -15,6 +15,7 @@ from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.requests import start_dump
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
+from memory.services.erasure import requests as erasing
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
 from memory.services.ingestion import file_run
@@ -79,6 +80,9 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
         "cube_file_id": dumped.id,
+        "erasure_id": erasing.request(
+            world.harbour, target=erasing.Target(session="no such session"), reason="asked", now=timezone.now()
+        ).id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,

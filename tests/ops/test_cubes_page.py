@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory.models import ApiKey, Cube, CubeShare, User, UserErasure
+from memory.models import ApiKey, Cube, CubeShare, Erasure, User, UserErasure
 from memory.services.cubes import create, share
 from memory.services.tenancy import keys, users
 from memory.types import system_access
@@ -52,6 +52,8 @@ def test_out_of_reach_nothing_is_there(grant_console, ann, cube):
         assert clerk.get(f"/ops/{page}/{one}/").status_code == 404
         assert clerk.post(f"/ops/{page}/{one}/change/", {"do": do}).status_code == 404
         assert clerk.get(f"/ops/{page}/?ns=harbour").status_code == 404
+    assert clerk.get(f"/ops/users/{ann.pk}/erasure/").status_code == 404
+    assert clerk.get(f"/ops/cubes/{cube.pk}/files/live/").status_code == 404
     shown = text(clerk, "/ops/cubes/") + text(clerk, "/ops/users/")
     assert "The bakery&#x27;s" in shown
     assert "baker" in shown
@@ -69,6 +71,7 @@ def test_without_the_permission_nothing_is_changed(grant_console, ann, cube):
         assert clerk.post(address, {"do": "erase"}).status_code == 403
     assert 'name="do"' not in text(clerk, f"/ops/cubes/{cube.pk}/") + text(clerk, f"/ops/users/{ann.pk}/")
     changer = grant_console("harbour", permissions=("memory.change_user",))
+    assert changer.get(f"/ops/users/{ann.pk}/erasure/").status_code == 403
     for do in ("erase", "key"):
         assert changer.post(f"/ops/users/{ann.pk}/change/", {"do": do, "reason": "x"}).status_code == 403
     assert User.objects.across_namespaces().count() == 2
@@ -90,17 +93,21 @@ def test_what_is_typed_of_a_user_is_for_who_may_read_texts(staff, grant_console,
 def test_a_cube_is_registered_shared_revoked_and_unregistered(staff, world):
     staff.post("/ops/users/create/?ns=bakery", {"name": "baker"})
     baker = User.objects.across_namespaces().get()
-    wrong = staff.post("/ops/cubes/register/?ns=harbour", {"name": "Port", "owner": "nobody"})
-    assert "notice-bad" in wrong.content.decode()
+    wrong = staff.post("/ops/cubes/register/?ns=harbour", {"name": "Port", "owner": "nobody"}).content.decode()
+    assert 'id="wrong-owner">There is no user “nobody”' in wrong
+    assert 'value="Port"' in wrong
     staff.post("/ops/cubes/register/?ns=harbour", {"name": "Port", "owner": str(baker.pk)})
     row = Cube.objects.across_namespaces().get()
 
     def press(do: str, **more: str) -> str:
         return staff.post(f"/ops/cubes/{row.pk}/change/", {"do": do, **more}, follow=True).content.decode()
 
-    assert "no user" in press("share", user=str(uuid.uuid4()), level="read")
-    assert "whole number" in press("share", user=str(baker.pk), level="read", days="-1")
-    press("share", user=str(baker.pk), level="write", days="7")
+    assert 'id="wrong-user">There is no user' in press("share", user=str(uuid.uuid4()), level="read")
+    assert 'id="wrong-days">Days are a whole number' in press("share", user=str(baker.pk), level="read", days="-1")
+    staff.post("/ops/users/create/?ns=harbour", {"name": "baker"})
+    assert "Several users are called" in press("share", user="baker", level="read")
+    User.objects.across_namespaces().exclude(pk=baker.pk).delete()
+    press("share", user="baker", level="write", days="7")
     (shared,) = CubeShare.objects.across_namespaces()
     assert (shared.level, shared.created_by[:6], shared.expires_at is not None) == ("write", "staff:", True)
     press("revoke", user=str(baker.pk))
@@ -119,8 +126,17 @@ def test_a_key_is_given_to_a_user_who_is_then_erased(staff, ann):
     assert "no key" in press(do="key", key="mos_00000000")
     assert "Ann&#x27;s phone" in press(do="key", key=f"mos_{key.prefix}_…")
     assert ApiKey.objects.get(pk=key.pk).owner_id == ann.pk
-    assert "confirm" in press(do="erase", reason="asked", confirm="Ann")
+    assert 'id="wrong-confirm">Nothing was erased' in press(do="erase", reason="asked", confirm="Ann")
+    preview = text(staff, f"/ops/users/{ann.pk}/erasure/")
+    assert "1 API key is revoked" in preview
+    assert "0 memories of harbour" in preview
+    assert User.objects.across_namespaces().filter(pk=ann.pk).exists()
     assert "An erased user" in press(do="erase", reason="asked", confirm="ann")
+    receipt = text(staff, f"/ops/users/{ann.pk}/receipt/")
+    assert "Queued" in receipt
+    erasure = Erasure.objects.across_namespaces().first()
+    assert f"/ops/erasures/{erasure.id}/" in receipt
+    assert "What one person said" in text(staff, f"/ops/erasures/{erasure.id}/")
     assert not User.objects.across_namespaces().filter(pk=ann.pk).exists()
     assert UserErasure.objects.across_namespaces().get().keys_revoked == 1
     assert "asked" in text(staff, f"/ops/users/{ann.pk}/")

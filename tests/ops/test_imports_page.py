@@ -109,7 +109,7 @@ def test_a_file_is_followed_to_its_report(staff, world):
 
     finish(row)
     progress = text(staff, f"{PAGE}{row.id}/progress/")
-    assert "3 of 3 turns dealt with" in progress
+    assert "3 of 3 turns processed" in progress
     report = text(staff, f"{PAGE}{row.id}/")
     assert "data-live" not in report
     assert "Cancel the import" not in report
