@@ -27,7 +27,13 @@ TARGETS: Mapping[str, Words] = {
     ErasureTarget.SPEAKER: gettext_lazy("What one person said"),
     ErasureTarget.NAMESPACE: gettext_lazy("Everything in the namespace"),
 }
-_BESIDE_TABLES: Mapping[str, Words] = {
+# Where a table's own name would say little, and what is no table.
+_HOLDERS: Mapping[str, Words] = {
+    "memory_auditwords": gettext_lazy("words of the audit log"),
+    "memory_posting": gettext_lazy("words that memories are found by"),
+    "memory_memoryvector": gettext_lazy("vectors"),
+    "django_q_ormq": gettext_lazy("messages of the queue"),
+    "django_q_task": gettext_lazy("results of the queue"),
     "redis_window": gettext_lazy("session windows"),
     "redis_working_memory": gettext_lazy("working memory"),
     "redis_console_probes": gettext_lazy("questions asked in the console"),
@@ -89,9 +95,7 @@ def erasure_shown(values: Mapping[str, Any]) -> ErasureShown:
         finished_at=_moment(values["finished_at"]),
         notes=values["notes"],
         holders=[
-            HolderShown(
-                titles.get(name) or _BESIDE_TABLES.get(name, name), counts.get("cleared", 0), counts.get("left")
-            )
+            HolderShown(_HOLDERS.get(name) or titles.get(name, name), counts.get("cleared", 0), counts.get("left"))
             for name, counts in held.items()
         ],
     )

@@ -135,7 +135,9 @@ def document_erase(request: HttpRequest, document_key: uuid.UUID) -> HttpRespons
     except (MemosError, IndexError) as error:
         messages.error(request, error.message if isinstance(error, MemosError) else _("There is nothing left of it."))
         return redirect("ops:document", document_key)
-    messages.success(request, _("The document is found no more. It is erased in the background; this is the receipt."))
+    messages.success(
+        request, _("The document is no longer found, and is erased in the background. This is the receipt.")
+    )
     return redirect("ops:erasure", asked.id)
 
 

@@ -52,15 +52,15 @@ def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
 
 
 @console_page
-def user_receipt(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
+def user_receipt(request: HttpRequest, erased_id: uuid.UUID) -> HttpResponse:
     """The live part of the page of an erased user."""
-    shown = _find_receipt(request, identity)
+    shown = _find_receipt(request, erased_id)
     return live(request, "ops/users/_receipt.html", {"one": shown}, _version(shown))
 
 
-@console_page(permission=ERASE)
+@console_action(permission=ERASE)
 def user_erasure_preview(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
-    """What an erasure of the user would take, or what stands in its way: a fragment."""
+    """What an erasure of the user would take, or what stands in its way: a fragment. Nothing is stored."""
     _find_user(request, identity)
     try:
         found = erasing.preview(staff_access(request), user_id=identity, reason=_("A preview"), now=timezone.now())
