@@ -4,7 +4,7 @@
 `postgres_password`  is given to PostgreSQL when it makes its database, and belongs to it: keep or lose both.
 `database_url`       DATABASE_URL, if given, or the URL of the PostgreSQL that POSTGRES_HOST, _USER and _DB name.
 
-BACKUP_FOLDER, if it is there, is given to OWNER, too: a new volume belongs to root.
+BACKUP_FOLDER and ACTIVATION_FOLDER, if they are there, are given to OWNER, too: a new volume belongs to root.
 
     python -m deploy.make_secrets FOLDER [OWNER]
 """
@@ -36,10 +36,11 @@ def make_secrets(folder: Path, environment: Mapping[str, str], owner: str | None
         _write(folder / name, value, owner)
     if owner:
         shutil.chown(folder, owner, owner)
-        backups = Path(environment.get("BACKUP_FOLDER") or folder)
-        if backups.is_dir():
-            backups.chmod(0o700)
-            shutil.chown(backups, owner, owner)
+        for name in ("BACKUP_FOLDER", "ACTIVATION_FOLDER"):
+            given = Path(environment.get(name) or folder)
+            if given.is_dir():
+                given.chmod(0o700)
+                shutil.chown(given, owner, owner)
 
 
 def _read(path: Path) -> str:

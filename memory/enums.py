@@ -94,6 +94,13 @@ class Attitude(TextChoices):
     HABIT = "habit"
 
 
+class PreferenceSource(TextChoices):
+    """What shows a preference: its holder states it, or chooses the same again and again."""
+
+    STATEMENT = "statement"
+    CHOICES = "choices"
+
+
 class PreferenceReading(TextChoices):
     """What reads preferences in the turns of a namespace."""
 

@@ -988,6 +988,7 @@ SPECTACULAR_SETTINGS = {
         "CubeSignatureEnum": "memory.enums.CubeSignature",
         "LinkKindEnum": "memory.enums.LinkKind",
         "MemTensorMemoryTypeEnum": "memory.api.memtensor.answers.TYPES",
+        "MemTensorProgressEnum": "memory.api.memtensor.answers.PROGRESS",
         "MemoryKindEnum": "memory.enums.MemoryKind",
         "MemoryStateEnum": "memory.enums.MemoryState",
         "QuarantineStateEnum": "memory.enums.QuarantineState",

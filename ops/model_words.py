@@ -41,6 +41,12 @@ APP_NAMES = (
 )
 
 NAMES = (
+    _("cancelled at"),
+    _("cube file"),
+    _("cube files"),
+    _("digest"),
+    _("dry run"),
+    _("signature"),
     _("API key"),
     _("API keys"),
     _("activated at"),
@@ -218,6 +224,8 @@ NAMES = (
 )
 
 HELP = (
+    _("SHA-256 (hex) of the file"),
+    _("Why it was refused after all"),
     _("0: the job is of no namespace"),
     _("1 for the session's first summary, then counting up"),
     _("A function of memory.tasks"),
@@ -288,12 +296,14 @@ VALUES = (
     pgettext_lazy("value", "Contradiction"),
     pgettext_lazy("value", "Discarded"),
     pgettext_lazy("value", "Done"),
+    pgettext_lazy("value", "Dump"),
     pgettext_lazy("value", "Failed"),
     pgettext_lazy("value", "Finished"),
     pgettext_lazy("value", "Idle"),
     pgettext_lazy("value", "L1 Scratchpad"),
     pgettext_lazy("value", "L2 Semantic"),
     pgettext_lazy("value", "L3 Entities"),
+    pgettext_lazy("value", "Load"),
     pgettext_lazy("value", "New Messages"),
     pgettext_lazy("value", "New Tokens"),
     pgettext_lazy("value", "Ok"),

@@ -6,10 +6,10 @@ from django.db import models
 
 from memory.enums import CubeFileKind
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class CubeFile(models.Model):
+class CubeFile(ScopedRow):
     """A dump of a namespace's cube, or a file that is loaded into it. Its id is the request id of its audit events.
 
     `manifest` is the file's own. `part` and `line` say how far a load is: all parts before `part`, and the first `line`
@@ -17,8 +17,7 @@ class CubeFile(models.Model):
     `listed` are the first things that a dry run would do; `faults` have places and reasons, never a text.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
     kind = models.CharField(max_length=4, choices=CubeFileKind.choices)
     name = models.CharField(max_length=200, help_text="Of the file")

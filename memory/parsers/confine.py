@@ -14,9 +14,12 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+from memory.parsers import landlock
 
 MAX_OPEN_FILES = 64
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
@@ -73,8 +76,11 @@ def hide_memory() -> Iterator[None]:
                 libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def confine(limits: ProcessLimits, *, parent: int) -> None:
-    """Confines this process, which ends with its `parent`. What the system cannot do is left out, but for limits."""
+def confine(limits: ProcessLimits, *, parent: int, readable: Iterable[str] = ()) -> None:
+    """Confines this process, which ends with its `parent`. What the system cannot do is left out, but for limits.
+
+    It writes in its working directory alone, and reads nothing beside that, the code and what is `readable`.
+    """
     for what, most in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
@@ -95,6 +101,7 @@ def confine(limits: ProcessLimits, *, parent: int) -> None:
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         libc.unshare(_CLONE_NEWNET)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    landlock.restrict(writable=Path.cwd(), readable=readable)
     _refuse_calls(libc)
 
 

@@ -26,7 +26,7 @@ def main() -> None:
     """Reads the file of the working directory, and writes down what it holds or why it is refused."""
     asked = json.loads(Path(ASKED).read_text())
     limits = ProcessLimits(asked["memory"], asked["cpu_seconds"], asked["file_bytes"])
-    confine(limits, parent=asked["parent"])
+    confine(limits, parent=asked["parent"], readable=[asked["ocr_folder"]] if asked["ocr_folder"] else [])
     try:
         found = read_file(Path(GIVEN), asked)
         if len(found["text"]) > asked["max_chars"]:

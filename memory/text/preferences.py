@@ -14,6 +14,7 @@ from typing import Any
 
 from memory.enums import Attitude
 from memory.text import preference_cues as cues
+from memory.text import preference_limits as limits
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
 from memory.text.facts import Fact, check_fact
 from memory.text.sentences import is_question
@@ -29,53 +30,6 @@ _LEAST_CLAUSE_CHARS = 3
 # So many characters behind "I" a supposition is about what the speaker does ("I might …", "I think I could …").
 _BESIDE_SUBJECT = 12
 
-# What makes of a turn a text to be worked on, or a part to be played: what stands in it nobody says of themselves.
-_MATERIAL = re.compile(
-    r"\b(?:translat\w*|rewrit\w*|rephras\w*|paraphras\w*|proofread\w*|grammar|spelling|punctuat\w*|summari[sz]e|role.?play(?! games?| elements?|ing games?|ing$|ing[.,])\w*"
-    r"|pretend\w*|imagine|hypothetical\w*|act(?:ing)? as|you are an?|lyrics|poem|screenplay|monologue"
-    r"|(?:my|a|the) (?:novel|story|character|script)|character (?:who|named|says|in)|persona|subject line|fill in"
-    r"|write (?:me )?(?:an?|the|about)|draft (?:an?|the)|(?:this|following|sample|example) sentence|in the (?:film|movie|book|song|story|show|play))\b"
-    r"|翻译|改写|润色|造句|例句|扮演|假装|角色|台词|歌词|剧本|作文|写一[篇封首段个]|写个|语法|这句话|这段话|小说里|电影里|书里|剧里",
-    re.IGNORECASE,
-)
-_SUPPOSED = re.compile(
-    r"\b(?:if|suppose|supposing|assuming|unless|let's say|were i|wish\w*|maybe|perhaps|possibly|probably|might|could|hope|hoping"
-    r"|wonder\w*|dream\w*|whether|as though|as if|what if|say that|kidding|joking|joke|sarcas\w*|guess|suspect)\b"
-    r"|如果|要是|假如|假设|万一|要不是|也许|可能|大概|或许|说不定|好像|似乎|但愿|希望|想象|梦|是否|开玩笑|逗你|骗你|才怪"
-)
-# These take back what stands before them as well.
-_UNSURE = re.compile(
-    r"\b(?:maybe|perhaps|probably|kidding|joking|joke|sarcas\w*|i guess|i suppose|in a dream)\b"
-    r"|要不是|也许|大概|或许|说不定|开玩笑|逗你|骗你|才怪|梦"
-)
-_HEARSAY = re.compile(
-    r"\b(?:says?|said|tells?|told|claims?|claimed|thinks?|thought|believes|assumes?|assumed|asks?|asked|wrote|writes"
-    r"|heard|according to|insists? that|pretends?|used to|accus\w*|quot\w*|reads?:|signed|posted|commented|texted)\b"
-    r"|他说|她说|他们说|她们说|人说|妈说|爸说|说过|听说|据说|告诉|问我|说我|以为|认为我|觉得我|传言|名言|常说|写道|写着"
-)
-_ONCE = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|this (?:time|once|morning|evening|afternoon|week|weekend|month|year)|right now"
-    r"|at the moment|for now|just now|last (?:night|week|month|year|time)|(?:a|two|three|few|some) (?:days?|weeks?|months?|years?) ago"
-    r"|for once|later|not yet|anymore than|until (?:i|we|my|the|next)|while i'm)\b"
-    r"|今天|今晚|今早|明天|昨天|昨晚|这次|这回|这周|本周|上次|上周|刚才|刚刚|暂时|待会|等会|一会|先不|眼下|这几天|去年"
-)
-_OVER = re.compile(
-    r"\b(?:used to|previously|formerly|back then|back when|when i was|as a (?:kid|child|student|teenager)|in the past|in my (?:childhood|youth|twenties)"
-    r"|once upon|at first|not any ?more|any ?more|any longer)\b"
-    r"|以前|之前|曾经?|原来|原先|本来|小时候|过去|当时|那时候?|当年|从前|上(?:大学|高中|初中|小学|学)(?:的时候|时)|年轻时"
-)
-_NO_MORE = re.compile(r"\b(?:any ?more|any longer)\b")
-_SOMETHING = re.compile(
-    r"(?:it|this|that|these|those|them|him|her|you|us|me|one|ones|there|so|the (?:first|second|third|last|other|former"
-    r"|latter|way|fact|one|new|option|(?:idea|sound|look|thought)(?! of (?!that|it|this)))|what|how|where|who|why|option \w|my|your|his|our|their|and|or|but|when i was)\b"
-    r"|[这那它你您他她该此]|我的|我们|的(?:[人书歌]|是)|上一个|前者|后者|第[一二三]"
-)
-_OF_OTHERS = re.compile(r"\b(?:this|these|another|you|your|yours|he|she|his|hers|they)\b|[你您他她]")
-_JEST = re.compile(
-    r"\b(?:yeah,? right|as if|not!|just love (?:waiting|being|getting|when|how)|oh,? (?:great|wonderful|perfect)|jk|(?:just |only )?(?:kidding|joking))\b|\s/s\b|🙄|😏|才怪|开玩笑|逗你|骗你",
-    re.IGNORECASE,
-)
-_QUOTE = re.compile(r"[\"“”「」『』«»„]|(?<!\w)['‘](?=\w)(?=[^'’]*['’](?!\w))")
 _SCOPE = re.compile(
     r"\b(?:when(?:ever)? (?:i(?:'m| am)? )?[a-z][a-z ]{2,40}|(?:for|at) (?:breakfast|lunch|dinner|work|home|school|night)"
     r"|(?:on|at|during) (?:(?:long|short) )?(?:week ?days|weekends?|flights?|holidays?|trips?|mondays|sundays|the weekend)"
@@ -116,7 +70,7 @@ class StatedPreference:
 def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[StatedPreference]:
     """The preferences that a turn states of its speaker, in order, without the statements at `retired`; most turns
     have none."""
-    if len(text) > MAX_TURN_CHARS or _MATERIAL.search(text) or _JEST.search(text):
+    if len(text) > MAX_TURN_CHARS or limits.MATERIAL.search(text) or limits.JEST.search(text):
         return []
     found: list[StatedPreference] = []
     for statement in live_statements(text, retired):
@@ -142,7 +96,7 @@ def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int
     holder = turn.speaker or turn.role
     spelt = {"holder": holder, "attribute": about.split()[0] if about.split() else "", "value": about, "text": text}
     checked = check_fact({**spelt, "time": None, "turns": [place]}, turns, first_new=0)
-    if not isinstance(checked, Fact) or _ONCE.search(text.lower()) or _OVER.search(text.lower()):
+    if not isinstance(checked, Fact) or limits.ONCE.search(text.lower()) or limits.OVER.search(text.lower()):
         return None
     made = _make(Attitude(raw["attitude"]), text, about.lower(), cues.PLAIN, wanted=raw["wanted"])
     return None if made is None else (place - 1, made)
@@ -150,7 +104,7 @@ def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int
 
 def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
     plain = sentence.replace("’", "'")
-    if _QUOTE.search(plain):
+    if limits.QUOTE.search(plain):
         return
     chinese = any(map(is_cjk, plain))
     lowered = plain.lower()
@@ -175,21 +129,21 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
 
 def _is_heard(clause: str) -> bool:
     before = cues.ENGLISH_SUBJECT.search(clause)
-    supposed = _SUPPOSED.search(clause)
+    supposed = limits.SUPPOSED.search(clause)
     # What is supposed behind what is said narrows it: "I avoid restaurants if they are loud".
     if supposed and not (before and before.end() + _BESIDE_SUBJECT < supposed.start()):
         return True
-    if _UNSURE.search(clause):
+    if limits.UNSURE.search(clause):
         return True
-    return _HEARSAY.search(clause) is not None
+    return limits.HEARSAY.search(clause) is not None
 
 
 def _read_clause(clause: str, words: str, *, chinese: bool, continues: bool) -> StatedPreference | None:
     """What one clause says; `continues`: an earlier clause of the sentence had the speaker as its subject."""
-    if len(clause) < _LEAST_CLAUSE_CHARS or _ONCE.search(clause):
+    if len(clause) < _LEAST_CLAUSE_CHARS or limits.ONCE.search(clause):
         return None
-    over = _OVER.search(clause)
-    no_more = _NO_MORE.search(clause)
+    over = limits.OVER.search(clause)
+    no_more = limits.NO_MORE.search(clause)
     if over and not no_more:
         return None
     return (_read_chinese if chinese else _read_english)(
@@ -244,7 +198,7 @@ def _match(among: Sequence[cues.PreferenceCue], behind: str, words: str, *, no_m
             continue
         named = next((name for name, value in match.groupdict().items() if value), None)
         said = match.group(named) if named else behind[match.end() :]
-        said = _NO_MORE.sub("", said)
+        said = limits.NO_MORE.sub("", said)
         # "I don't avoid it any more": what is over, without what takes its place.
         if no_more and cue.wanted:
             return None
@@ -267,7 +221,7 @@ def _make(
         about = about.replace(scope.group(), "").strip(_EDGES)
     if general:
         about = re.sub(r"^it ", "", about)
-    elif not about or _SOMETHING.match(about) or _OF_OTHERS.search(about):
+    elif not about or limits.SOMETHING.match(about) or limits.OF_OTHERS.search(about):
         return None
     key = _key(_AGAINST.split(about)[0]) if wanted else _key(about)
     if not key or len(about) > MAX_OBJECT_CHARS:

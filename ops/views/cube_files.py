@@ -19,7 +19,7 @@ from memory.errors import InvalidInput, MemosError, NotFound
 from memory.models import Cube
 from memory.services.cube_files import requests
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LoadOptions
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cubes import find
 from memory.types import ListFilter
 from ops.access import page_access, reads_text, scope_in, staff_access
@@ -29,6 +29,7 @@ from ops.views.live import live, version_of
 from ops.views.page import console_action, console_page
 
 ADD = "memory.add_cubefile"
+HOLDS = "memory.change_namespacepolicy"
 READ_TEXT = "ops.view_memory_text"
 OF_PARTS = {"quarantine": "memory.view_quarantineditem", "audit": "memory.view_auditlog"}
 ROWS = 50
@@ -62,7 +63,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             if file is None:
                 raise InvalidInput(_("Choose a file."), detail={"field": "file"})
             upload = requests.CubeUpload(file.name or "", file.chunks())
-            options = LoadOptions(unknown_sender="unknown_sender" in request.POST)
+            options = LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST)
             requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
             messages.success(request, _("The dry run has begun.") if wanted == "dry_run" else _("The load has begun."))
         if wanted == "cancel":

@@ -165,6 +165,12 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
     assert listed["caches"][0]["uses"] == 1
     assert (listed["figures"]["calls"], listed["figures"]["hits"]) == (2, 2)
     assert listed["figures"]["ttft_ms"]["hit"] > 0
+    # JSON by a schema begins with the same prefix, and has the cache as well.
+    schema = {"type": "object", "properties": {"known": {"type": "boolean"}}, "required": ["known"]}
+    asked = {"namespace": "alice", "query": QUERY, "max_tokens": 16, "response_schema": schema}
+    assert alice.post("/v1/answer", asked).json()["structured_output"].keys() == {"known"}
+    assert last_call(alice).activation_tokens == cache["tokens"]
+    assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
     # Another tenant's call takes the slot: then the file is read again.
     bob.post("/v1/answer", {"namespace": "bob", "query": QUERY, "max_tokens": 16})
     ask_server(llama, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1})

@@ -16,7 +16,7 @@ from memory.postgresql.base import DatabaseWrapper, open_connection
 COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attstattarget,
        a.attcollation, pg_get_expr(d.adbin, d.adrelid)
-FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND starts_with(c.relname, 'memory_')
 """

@@ -38,7 +38,7 @@ COMMAND_ONLY = {"MEMOS_ADMIN_USER", "MEMOS_ADMIN_PASSWORD"}
 # Read by the PostgreSQL image; POSTGRES_HOST by deploy/make_secrets.py.
 POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POSTGRES_HOST"}
 # Read by deploy/make_secrets.py.
-SECRETS_ONLY = {"BACKUP_FOLDER"}
+SECRETS_ONLY = {"BACKUP_FOLDER", "ACTIVATION_FOLDER"}
 # Read by the compose file itself.
 COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL"}
 # Fixed by the image, given to the service `secrets`, or never on where others reach the server.
@@ -126,12 +126,15 @@ def test_no_secret_is_written_down(path: Path) -> None:
 def test_the_secrets_that_are_read_are_made_and_mounted(path: Path, tmp_path: Path) -> None:
     roles = by_role(path)
     _make_secrets(roles["secrets"], tmp_path)
-    (store, folder, mode), backups = mounts(roles["secrets"])
+    (store, folder, mode), backups, activation = mounts(roles["secrets"])
     assert mode == "rw"
     # Who runs MemOS may write there: the ledger of erasures must be kept.
     assert backups[1:] == (environment(roles["secrets"])["BACKUP_FOLDER"], "rw")
+    # Nothing else of a container is written to: without the volume there are no activation caches.
+    assert activation[1:] == (environment(roles["secrets"])["ACTIVATION_FOLDER"], "rw")
     for name in ("web", "worker", "migrate"):
         assert backups in mounts(roles[name])
+        assert activation in mounts(roles[name])
         assert str(environment(roles[name])["MEMOS_ERASURE_LEDGER"]).startswith(backups[1])
     for name, service in roles.items():
         files = [value for key, value in environment(service).items() if key.endswith("_FILE")]
@@ -351,7 +354,7 @@ def test_main_declares_the_volumes_and_networks_it_uses() -> None:
     assert used == set(whole["volumes"])
     assert networks_used(MAIN) == set(whole["networks"])
     kept = {role: {source for source, _, mode in mounts(s) if mode == "rw"} for role, s in by_role(MAIN).items()}
-    assert (kept["postgres"], kept["redis"], kept["web"]) == ({"postgres"}, {"redis"}, {"backups"})
+    assert (kept["postgres"], kept["redis"], kept["web"]) == ({"postgres"}, {"redis"}, {"backups", "activation"})
 
 
 def test_1panel_rules() -> None:

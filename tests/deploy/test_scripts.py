@@ -52,11 +52,12 @@ def test_a_later_start_keeps_them(tmp_path: Path) -> None:
     assert made(tmp_path) == before
 
 
-def test_the_folder_of_backups_is_the_owners_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "backups"
+@pytest.mark.parametrize("name", ["BACKUP_FOLDER", "ACTIVATION_FOLDER"])
+def test_a_folder_that_is_given_is_the_owners_alone(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "given"
     folder.mkdir(mode=0o755)
     owner = pwd.getpwuid(os.geteuid()).pw_name
-    make_secrets(tmp_path / "secrets", {**POSTGRES, "BACKUP_FOLDER": str(folder)}, owner)
+    make_secrets(tmp_path / "secrets", {**POSTGRES, name: str(folder)}, owner)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert folder.owner() == owner
 

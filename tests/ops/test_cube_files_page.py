@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from memory.models import CubeFile, Memory
+from memory.models import CubeFile, CubeFilePart, Memory
 from memory.services.cube_files import requests, run
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cubes.create import register_cube
@@ -75,3 +75,23 @@ def test_a_file_is_looked_through_and_loaded(grant_console, page, world):
     assert "1 new" in clerk.get(page).content.decode()
     refused = clerk.post(f"{page}start/", {"do": "load", "file": SimpleUploadedFile("a", b"x" * 9)}, follow=True)
     assert "no cube&#x27;s file" in refused.content.decode()
+
+
+def test_the_admin_lists_all_and_deletes_what_is_over(staff, grant_console, world):
+    row = requests.start_dump(world.harbour, options=DumpOptions(), now=timezone.now())
+    base = "/admin/memory/cubefile/"
+    assert "Queued" in staff.get(base).content.decode()
+    assert staff.post(f"{base}{row.id}/change/", {"name": "x"}).status_code == 403
+    assert staff.post(f"{base}{row.id}/delete/", {"post": "yes"}).status_code == 403
+    work()
+
+    shown = staff.get(f"{base}{row.id}/change/").content.decode()
+    assert "Done" in shown
+    other = grant_console("bakery", permissions=("memory.view_cubefile",))
+    assert other.get(f"{base}{row.id}/change/").status_code == 404
+    reader = grant_console("harbour", permissions=("memory.view_cubefile",))
+    assert reader.get(f"{base}{row.id}/change/").status_code == 200
+    assert reader.post(f"{base}{row.id}/delete/", {"post": "yes"}).status_code == 403
+    staff.post(base, {"action": "delete_selected", "_selected_action": [str(row.id)], "post": "yes"})
+    assert not CubeFile.objects.across_namespaces().exists()
+    assert not CubeFilePart.objects.across_namespaces().exists()

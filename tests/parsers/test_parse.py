@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.parsers import archive, office, process
+from memory.parsers import archive, landlock, office, process
 from memory.parsers.process import ParserLimits, parse
 from memory.parsers.refusal import FileRefused
 from tests.parsers import made_files as made
@@ -167,6 +167,52 @@ def test_a_parser_has_neither_network_nor_programs_nor_environment(tmp_path, mon
     with pytest.raises(FileRefused) as refused:
         parse(path, "a.txt", LIMITS)
     assert refused.value.says == "refused" or deed_keeps_files
+
+
+@pytest.mark.skipif(not landlock.read_version(), reason="The kernel has no Landlock (Linux 5.13), or it is turned off.")
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "open('/etc/passwd').read()",
+        "open('/proc/1/cmdline').read()",
+        "open('/proc/self/root/etc/passwd').read()",
+        "os.listdir(os.path.expanduser('~root'))",
+        "os.listdir('{root}')",
+        "open('{root}/pyproject.toml').read()",
+        "open('{settings}/.env').read()",
+        "open('{settings}/new', 'w')",
+        "os.truncate('{settings}/.env', 0)",
+        "os.unlink('{settings}/.env')",
+        "os.link('{settings}/.env', 'linked')",
+        "os.rename('given', '{settings}/given')",
+        "os.symlink('{settings}/.env', 'aside') or open('aside').read()",
+        "os.mkdir('{root}/memory/parsers/new')",
+        "open('{root}/memory/parsers/confine.py', 'a')",
+        "open('/tmp/new', 'w')",
+        "open('/dev/shm/new', 'w')",
+        "threading.Thread(target=lambda: open('read', 'w').write(open('/etc/passwd').read())).start() or "
+        "time.sleep(0.3) or open('read').read(1) or open('/etc/passwd')",
+    ],
+)
+def test_a_parser_reads_nothing_but_its_code_and_writes_only_into_its_own_folder(tmp_path, monkeypatch, deed):
+    (settings := tmp_path / "project").mkdir()
+    (settings / ".env").write_text("MEMOS_SECRET_KEY=secret")
+    deed = deed.format(root=process._ROOT, settings=settings)
+    _instead_of_the_parser(
+        monkeypatch,
+        "import threading, time\nopen('mine', 'w').write('x'); os.mkdir('inner'); os.rename('mine', 'inner/mine')\n"
+        f"try:\n    {deed}\n    said = 'done'\nexcept OSError as error:\n    said = 'refused'\n"
+        "said += open('inner/mine').read() + str(len(open(json.__file__).read()) > 0)\n"
+        "json.dump({'refused': 'damaged', 'says': said}, open('found.json', 'w'))",
+    )
+    path = tmp_path / "sent"
+    path.write_text("Text.")
+
+    with pytest.raises(FileRefused) as refused:
+        parse(path, "a.txt", LIMITS)
+    assert refused.value.says == "refusedxTrue"
+    assert (settings / ".env").read_text() == "MEMOS_SECRET_KEY=secret"
+    assert [one.name for one in settings.iterdir()] == [".env"]
 
 
 def test_what_a_parser_that_was_taken_over_says_is_not_believed(tmp_path, monkeypatch):

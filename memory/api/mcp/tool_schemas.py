@@ -6,8 +6,7 @@ from typing import Any
 
 from memory.api.message_fields import MAX_TEXT_CHARS, ROLE_NAMES
 from memory.api.serializers.answer import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS
-from memory.api.serializers.query import MAX_PACK_TOKENS
-from memory.api.serializers.search import MAX_CUBES
+from memory.api.serializers.query import MAX_CUBES, MAX_PACK_TOKENS
 from memory.enums import GateDecision, MemoryKind, MemoryState, NoAnswer, Role
 from memory.services.memories.change import MAX_REASON_CHARS
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField, StrictNumberField
 from memory.api.memtensor import answers, filters
-from memory.api.memtensor.cube_names import CubeNames
+from memory.api.memtensor.cube_names import CubeNames, Reached
 from memory.api.memtensor.envelope import OK, MemTensorErrorSerializer, answer_error, describe_envelope
 from memory.api.memtensor.memories import NO_INTERNET
 from memory.api.memtensor.serializers import (
@@ -30,16 +30,19 @@ from memory.api.memtensor.serializers import (
     list_cubes,
 )
 from memory.api.memtensor.suggestions import suggest
+from memory.api.memtensor.views import count_cubes
 from memory.api.route_tags import MEMTENSOR
 from memory.api.schema import IDEMPOTENCY_KEY, event_stream_of
 from memory.api.serializers.answer import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS
 from memory.api.views.answer import AnsweringViewSet
 from memory.enums import AccessScope, Role
-from memory.services.answers.answer import AnswerEvent, SourcesFound, StillWaiting
+from memory.services.answers.answer import AnswerEvent, CitableSource, SourcesFound, StillWaiting
+from memory.services.answers.cited_answer import Quote
 from memory.services.answers.conversation import Reply
 from memory.services.recall.search import Ask
+from memory.services.tenancy.namespaces import scope_for
 from memory.text.json_values import encode
-from memory.types import NewMemory
+from memory.types import NewMemory, Scope
 
 ANSWERED = describe_envelope("ChatAnswered", answers.ChatAnswerSerializer())
 MAX_HISTORY, _MAX_TOP_K = 50, 50
@@ -50,8 +53,8 @@ class MemTensorChatSerializer(WhoSerializer):
 
     user_id = NameField(required=False, default="default")
     query = StrictCharField(min_length=1, max_length=MAX_CHAT_CHARS)
-    readable_cube_ids = CubeNamesField(max_length=1, help_text="The cube that is answered from")
-    writable_cube_ids = CubeNamesField(max_length=1, help_text="Where both are remembered: the same cube")
+    readable_cube_ids = CubeNamesField(help_text="The cubes that are answered from")
+    writable_cube_ids = CubeNamesField(max_length=1, help_text="Where both are remembered: one of them")
     mem_cube_id = OptionalNameField(help_text="The same as both")
     history: serializers.ListSerializer = serializers.ListSerializer(
         child=MemTensorMessageSerializer(),
@@ -78,11 +81,20 @@ class MemTensorChatSerializer(WhoSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         read, write = attrs["readable_cube_ids"] or [], attrs["writable_cube_ids"] or []
-        if attrs["add_message_on_answer"] and read and write and read != write:
+        if not attrs["add_message_on_answer"]:
+            return attrs
+        if read and write and write[0] not in read:
             raise serializers.ValidationError(
                 {
-                    "writable_cube_ids": "must be the cube that is read: what is answered is remembered beside its "
-                    "sources. Send add_message_on_answer: false, and POST /product/add to the other cube."
+                    "writable_cube_ids": "must be one of the cubes that are read: what is answered is remembered "
+                    "there. Send add_message_on_answer: false, and POST /product/add to the other cube."
+                }
+            )
+        if len(set(read)) > 1 and not write:
+            raise serializers.ValidationError(
+                {
+                    "writable_cube_ids": "is missing: of several cubes, name the one where question and answer are "
+                    "remembered, or send add_message_on_answer: false."
                 }
             )
         return attrs
@@ -90,14 +102,17 @@ class MemTensorChatSerializer(WhoSerializer):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
-    """Answers from a cube, as MemTensor's server does."""
+    """Answers from cubes, as MemTensor's server does."""
 
     required_scope = AccessScope.READ
-    shared_actions = frozenset({"create", "stream", "classic"})
+    shared_actions = frozenset({"create", "stream", "playground", "classic"})
     error_serializer = MemTensorErrorSerializer
     # Of this request: there is a view for each.
     _values: Mapping[str, Any]
+    _reached: Reached
     _ends_with_text = False
+
+    count_requests = staticmethod(count_cubes)
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return answer_error
@@ -127,6 +142,16 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         return self.respond_streaming(*self._read_question(request))
 
     @extend_schema(
+        operation_id="memtensor_chat_playground",
+        summary="The same stream, where MemTensor's playground asks for it",
+        request=MemTensorChatSerializer,
+        responses=event_stream_of("As `/product/chat/stream`."),
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def playground(self, request: Request) -> StreamingHttpResponse:
+        return self.respond_streaming(*self._read_question(request))
+
+    @extend_schema(
         operation_id="memtensor_classic_chat",
         summary="Answer from a cube, as the classic route does: `data` is the text",
         request=MemTensorChatSerializer,
@@ -139,7 +164,10 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
 
     def _read_question(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self._values = self.valid(MemTensorChatSerializer, request.data)
-        reached = self.reach(list_cubes(values, "readable_cube_ids", "writable_cube_ids"), values["user_id"])
+        read = list_cubes(values, "readable_cube_ids", "writable_cube_ids")
+        # First where it is remembered, and the session is.
+        first = list_cubes(values, "writable_cube_ids")[:1] if values["add_message_on_answer"] else []
+        reached = self._reached = self.reach([*first, *read], values["user_id"])
         now = timezone.now()
         session = reached.name_session(values["session_id"], now)
         limit = values["max_tokens"]
@@ -159,6 +187,13 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         )
         question = NewMemory(session, Role.USER, values["query"], "", {filters.USER: values["user_id"]})
         return asked, [question] if values["add_message_on_answer"] else [], ask
+
+    def list_beside(self, values: Mapping[str, Any]) -> list[Scope]:
+        """The other cubes that are read."""
+        (_, home), *others = self._reached.names
+        names = dict.fromkeys(name for _, name in others if name != home)
+        # Not as the view's own: what models cost is put down to the first, and nothing else is written to.
+        return [scope_for(self.access, name=name, request_id=self.request_id, create=False) for name in names]
 
     def list_said(self, turns: Sequence[NewMemory]) -> list[NewMemory]:
         """What the model reads as said just now: what the client says was, and the question last."""
@@ -190,7 +225,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
                         first = first or time.monotonic() - began
                         yield "text", event
                     case SourcesFound():
-                        yield "reference", [_refer(one.n, str(one.memory_id), one.text) for one in event.sources]
+                        yield "reference", [self._refer(one, event.whose) for one in event.sources]
                     case Reply():
                         took = time.monotonic() - began
                         yield "time", {"total_time": round(took, 3), "first_token_time": round(first or took, 3)}
@@ -207,7 +242,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
 
     def _body(self, given: Reply) -> dict[str, object]:
         found = given.answer
-        cited = {quote.n: _refer(quote.n, str(quote.memory_id), quote.text) for quote in found.quotes}
+        cited = {quote.n: self._refer(quote, found.whose) for quote in found.quotes}
         says = "Nothing was found that answers it." if found.no_answer is not None else "Answered from the memories."
         if given.remembered:
             kept = sum(turn.outcome.accepted for turn in given.remembered)
@@ -217,6 +252,14 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         data: Any = {"response": found.text, "reasoning": None, "references": list(cited.values())}
         return {"code": OK, "message": says, "data": found.text if self._ends_with_text else data}
 
-
-def _refer(n: int, memory_id: str, text: str) -> dict[str, Any]:
-    return {"n": n, "id": memory_id, "memory": text, "ref_id": answers.name_reference(memory_id)}
+    def _refer(self, one: CitableSource | Quote, owners: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        memory_id = str(one.memory_id)
+        (first, _), *_ = self._reached.names
+        named = {namespace: cube_id for cube_id, namespace in reversed(self._reached.names)}
+        return {
+            "n": one.n,
+            "id": memory_id,
+            "memory": one.text,
+            "ref_id": answers.name_reference(memory_id),
+            "cube_id": named[owners[memory_id]["namespace"]] if memory_id in owners else first,
+        }

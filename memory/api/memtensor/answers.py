@@ -17,6 +17,8 @@ from memory.retrieval.hits import Hit
 PREFERENCE = "PreferenceMemory"
 TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
 STATUSES = ("activated", "archived")
+# Of a change of many memories.
+PROGRESS = ("success", "in_progress")
 
 
 class MemTensorMetadataSerializer(serializers.Serializer):
@@ -66,8 +68,13 @@ class AddedToCubeSerializer(serializers.Serializer):
 
 
 class DeletedSerializer(serializers.Serializer):
-    status = serializers.ChoiceField(["success", "in_progress"])
+    status = serializers.ChoiceField(PROGRESS)
     deleted = serializers.IntegerField()
+    record_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="Of each cube: POST /product/recover_memory_by_record_id brings its memories back; none of memories "
+        "that were named by `memory_ids`",
+    )
 
 
 class ChangedMemorySerializer(serializers.Serializer):
@@ -96,6 +103,7 @@ class ReferenceSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     memory = serializers.CharField()
     ref_id = serializers.CharField()
+    cube_id = serializers.CharField(help_text="Whose it is, as the request names it")
 
 
 class ChatAnswerSerializer(serializers.Serializer):

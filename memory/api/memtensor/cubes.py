@@ -4,22 +4,23 @@ import uuid
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.fields import StrictCharField
-from memory.api.memtensor.envelope import describe_envelope, envelop
+from memory.api.memtensor.envelope import MemTensorErrorSerializer, describe_envelope, envelop
 from memory.api.memtensor.serializers import NameField, OptionalNameField, RefusedPathField
 from memory.api.memtensor.views import MemTensorViewSet
 from memory.api.route_tags import MEMTENSOR
-from memory.enums import AccessScope
+from memory.enums import AccessScope, ShareLevel
 from memory.errors import NotFound
 from memory.models import Cube, User
-from memory.services.cubes.create import create_cube, register_cube
-from memory.services.cubes.find import find_cube_of
+from memory.services.cubes.create import create_cube, register_cube, unregister_cube
+from memory.services.cubes.find import find_cube_of, level_of, list_cubes
+from memory.services.cubes.share import share_cube
 from memory.services.tenancy.users import MAX_NAME_CHARS, create_user, find_user, list_users, namespaces_of, to_dict
 
 
@@ -76,6 +77,25 @@ class MemTensorUserSerializer(serializers.Serializer):
     created_at = serializers.DateTimeField()
 
 
+class MemTensorShareSerializer(serializers.Serializer):
+    target_user_id = NameField(help_text="The user with whom it is shared, by id or name")
+    level = serializers.ChoiceField(ShareLevel.choices, required=False, default=ShareLevel.READ)
+
+
+class MemTensorSharedSerializer(serializers.Serializer):
+    mem_cube_id = serializers.CharField()
+    target_user_id = serializers.UUIDField()
+    level = serializers.ChoiceField(ShareLevel.choices)
+
+
+class MemTensorAccessibleCubeSerializer(MemTensorCubeSerializer):
+    level = serializers.CharField(help_text="`own`, or what it is shared for: `read`, `write`")
+
+
+class MemTensorCallerSerializer(MemTensorUserSerializer):
+    accessible_cubes = MemTensorAccessibleCubeSerializer(many=True, help_text="The newest 200")
+
+
 USER = describe_envelope("UserFound", MemTensorUserSerializer())
 USERS = describe_envelope("UserList", MemTensorUserSerializer(many=True))
 CUBE = describe_envelope("CubeMade", MemTensorCubeSerializer())
@@ -87,7 +107,7 @@ class MemTensorCubeViewSet(MemTensorViewSet):
     """Cubes, as MemTensor's server makes and finds them."""
 
     required_scope = {
-        **dict.fromkeys(("create", "register", "classic_register"), AccessScope.ADMIN),
+        **dict.fromkeys(("create", "register", "classic_register", "destroy", "share"), AccessScope.ADMIN),
         "exists": AccessScope.READ,
     }
     shared_actions = frozenset({"exists"})
@@ -129,6 +149,36 @@ class MemTensorCubeViewSet(MemTensorViewSet):
         return self._register(request)
 
     @extend_schema(
+        operation_id="memtensor_classic_unregister_cube",
+        summary="End a cube and its shares; the namespace and its memories stay",
+        responses={200: describe_envelope("CubeEnded", MemTensorCubeIdSerializer())},
+    )
+    def destroy(self, request: Request, mem_cube_id: str) -> Response:
+        cube = self._find_cube(mem_cube_id)
+        unregister_cube(self.access, cube_id=cube.pk, now=timezone.now(), request_id=self.request_id)
+        return envelop({"mem_cube_id": mem_cube_id}, "The cube is ended; its memories stay in its namespace.")
+
+    @extend_schema(
+        operation_id="memtensor_classic_share_cube",
+        summary="Share a cube with a user, for reading unless `level` says otherwise",
+        request=MemTensorShareSerializer,
+        responses={200: describe_envelope("CubeShared", MemTensorSharedSerializer())},
+    )
+    def share(self, request: Request, mem_cube_id: str) -> Response:
+        values = self.valid(MemTensorShareSerializer, request.data)
+        cube = self._find_cube(mem_cube_id)
+        shared = share_cube(
+            self.access,
+            cube_id=cube.pk,
+            user_id=_find_user(self, values["target_user_id"]).pk,
+            level=ShareLevel(values["level"]),
+            now=timezone.now(),
+            request_id=self.request_id,
+        )
+        data = {"mem_cube_id": mem_cube_id, "target_user_id": str(shared.user_id), "level": shared.level}
+        return envelop(data, "The cube is shared.")
+
+    @extend_schema(
         operation_id="memtensor_exist_mem_cube_id",
         summary="Whether there is a cube that the key reaches",
         request=MemTensorCubeIdSerializer,
@@ -137,8 +187,7 @@ class MemTensorCubeViewSet(MemTensorViewSet):
     def exists(self, request: Request) -> Response:
         cube_id = self.valid(MemTensorCubeIdSerializer, request.data)["mem_cube_id"]
         try:
-            [(_, namespace)] = self.reach([cube_id], cube_id).names
-            find_cube_of(self.access, namespace=namespace)
+            self._find_cube(cube_id)
         except NotFound:
             return envelop({cube_id: False}, "There is no such cube that this key reaches.")
         return envelop({cube_id: True}, "There is.")
@@ -156,6 +205,10 @@ class MemTensorCubeViewSet(MemTensorViewSet):
         )
         return envelop(_tell_cube(cube), "The cube was registered.")
 
+    def _find_cube(self, cube_id: str) -> Cube:
+        [(_, namespace)] = self.reach([cube_id], cube_id).names
+        return find_cube_of(self.access, namespace=namespace)
+
     def _find_owner(self, name: str | None) -> uuid.UUID | None:
         if name is None:
             return None
@@ -167,9 +220,10 @@ class MemTensorUserViewSet(MemTensorViewSet):
     """Users, as MemTensor's server has them: by the names that their memories are added under."""
 
     required_scope = {
-        **dict.fromkeys(("list_users", "retrieve", "classic_list"), AccessScope.READ),
+        **dict.fromkeys(("list_users", "retrieve", "classic_list", "me"), AccessScope.READ),
         **dict.fromkeys(("create", "classic_create"), AccessScope.WRITE),
     }
+    shared_actions = frozenset({"me"})
 
     @extend_schema(operation_id="memtensor_list_users", summary="The newest users, 200 at most", responses={200: USERS})
     def list_users(self, request: Request) -> Response:
@@ -186,6 +240,24 @@ class MemTensorUserViewSet(MemTensorViewSet):
     @extend_schema(operation_id="memtensor_get_user", summary="One user, by id or name", responses={200: USER})
     def retrieve(self, request: Request, user_id: str) -> Response:
         return envelop(self._tell([_find_user(self, user_id)])[0], "The user.")
+
+    @extend_schema(
+        operation_id="memtensor_classic_me",
+        summary="The user whose key it is, and the cubes that the key reaches",
+        responses={
+            200: describe_envelope("CallerFound", MemTensorCallerSerializer()),
+            404: OpenApiResponse(
+                MemTensorErrorSerializer, "The key has no owner, or does not reach the namespace of its owner."
+            ),
+        },
+    )
+    def me(self, request: Request) -> Response:
+        if self.access.user_id is None:
+            raise NotFound("This key has no owner: an operator names one in the admin.")
+        user = find_user(self.access, user_id=self.access.user_id)
+        cubes, _ = list_cubes(self.access, limit=SHOWN_USERS)
+        reached = [{**_tell_cube(cube), "level": level_of(self.access, cube)} for cube in cubes]
+        return envelop({**self._tell([user])[0], "accessible_cubes": reached}, "Whose key it is.")
 
     @extend_schema(
         operation_id="memtensor_register_user",

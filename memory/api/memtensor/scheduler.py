@@ -60,6 +60,7 @@ class TaskSerializer(serializers.Serializer):
     task_id = serializers.UUIDField()
     status = serializers.ChoiceField(TASK_STATUSES)
     label = serializers.CharField(help_text="The kind of job")  # type: ignore[assignment]
+    priority = serializers.CharField()
 
 
 class TaskCountsSerializer(serializers.Serializer):
@@ -101,6 +102,7 @@ class TasksWaitedSerializer(serializers.Serializer):
     remaining_turns = serializers.IntegerField(help_text="Turns that were not read or compared yet")
     waited_seconds = serializers.FloatField()
     timed_out = serializers.BooleanField()
+    priorities = PriorityCountsSerializer(many=True, help_text="What is left, by priority")
 
 
 @extend_schema(tags=[MEMTENSOR.name])
@@ -181,6 +183,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
             "remaining_turns": waited.turns,
             "waited_seconds": round(waited.seconds, 3),
             "timed_out": not waited.is_idle,
+            "priorities": to_dict(queue_status(self.access, namespaces=namespaces, now=timezone.now()))["priorities"],
         }
         return envelop(data, "idle" if waited.is_idle else "timeout")
 
@@ -230,7 +233,12 @@ def _limit(seconds: float) -> float:
 
 
 def _tell(job: dict[str, Any]) -> dict[str, Any]:
-    return {"task_id": job["id"], "status": STATUSES[JobState(job["state"])], "label": job["kind"]}
+    return {
+        "task_id": job["id"],
+        "status": STATUSES[JobState(job["state"])],
+        "label": job["kind"],
+        "priority": job["priority"],
+    }
 
 
 def _tell_wait(cube: str | None, waited: Waited, status: str, seconds: float) -> dict[str, Any]:

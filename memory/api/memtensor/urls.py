@@ -4,7 +4,9 @@ from django.urls import path
 
 from memory.api.memtensor.answering import MemTensorChatViewSet
 from memory.api.memtensor.classic import ClassicViewSet, SharedRoutesViewSet
+from memory.api.memtensor.classic_memory import ClassicMemoryViewSet
 from memory.api.memtensor.cubes import MemTensorCubeViewSet, MemTensorUserViewSet
+from memory.api.memtensor.deletions import MemTensorRecordViewSet
 from memory.api.memtensor.scheduler import MemTensorSchedulerViewSet
 from memory.api.memtensor.views import MemTensorByIdsViewSet, MemTensorMemoryViewSet
 
@@ -15,12 +17,16 @@ urlpatterns = [
     path("product/get_memory", MemTensorMemoryViewSet.as_view({"post": "list_memories"})),
     path("product/get_memory/<uuid:memory_id>", MemTensorMemoryViewSet.as_view({"get": "retrieve"})),
     path("product/get_memory_by_ids", MemTensorByIdsViewSet.as_view({"post": "by_ids"})),
+    path("product/get_memory_dashboard", MemTensorMemoryViewSet.as_view({"post": "dashboard"})),
+    path("product/delete_memory_by_record_id", MemTensorRecordViewSet.as_view({"post": "delete_all"})),
+    path("product/recover_memory_by_record_id", MemTensorRecordViewSet.as_view({"post": "recover"})),
     path("product/delete_memory", MemTensorMemoryViewSet.as_view({"post": "delete_memories"})),
     path("product/feedback", MemTensorMemoryViewSet.as_view({"post": "judge"})),
     path("product/suggestions", MemTensorMemoryViewSet.as_view({"post": "suggestions"})),
     path("product/get_user_names_by_memory_ids", MemTensorMemoryViewSet.as_view({"post": "names"})),
     path("product/chat/complete", MemTensorChatViewSet.as_view({"post": "create"})),
     path("product/chat/stream", MemTensorChatViewSet.as_view({"post": "stream"})),
+    path("product/chat/stream/playground", MemTensorChatViewSet.as_view({"post": "playground"})),
     path("product/create_cube", MemTensorCubeViewSet.as_view({"post": "create"})),
     path("product/register_cube", MemTensorCubeViewSet.as_view({"post": "register"})),
     path("product/exist_mem_cube_id", MemTensorCubeViewSet.as_view({"post": "exists"})),
@@ -34,6 +40,13 @@ urlpatterns = [
     path("product/scheduler/wait/stream", MemTensorSchedulerViewSet.as_view({"post": "wait_stream"})),
     path("configure", ClassicViewSet.as_view({"post": "configure"})),
     path("users", MemTensorUserViewSet.as_view({"get": "classic_list", "post": "classic_create"})),
+    path("users/me", MemTensorUserViewSet.as_view({"get": "me"})),
+    path("mem_cubes/<str:mem_cube_id>", MemTensorCubeViewSet.as_view({"delete": "destroy"})),
+    path("mem_cubes/<str:mem_cube_id>/share", MemTensorCubeViewSet.as_view({"post": "share"})),
+    path(
+        "memories/<str:mem_cube_id>/<uuid:memory_id>",
+        ClassicMemoryViewSet.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
+    ),
     path("mem_cubes", MemTensorCubeViewSet.as_view({"post": "classic_register"})),
     path("chat", MemTensorChatViewSet.as_view({"post": "classic"})),
     # For requests that could be mem0's on the shared paths below.

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -53,6 +54,18 @@ _IDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedMany:
+    """How far a change of many memories is: of `count`, whether the worker `is_waiting` to do the rest of them.
+
+    `record`: the bulk change; None of memories that were named by their ids.
+    """
+
+    count: int
+    is_waiting: bool = False
+    record: uuid.UUID | None = None
+
+
 class MemTensorViewSet(MemoryDoors):
     """Answers in MemTensor's envelope."""
 
@@ -60,6 +73,14 @@ class MemTensorViewSet(MemoryDoors):
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return answer_error
+
+    def carry_out(self, scope: Scope, change: bulk.BulkChange) -> ChangedMany:
+        """Does what a few seconds are enough for; the worker does the rest."""
+        bulk_run.carry_out(
+            namespace_id=scope.namespace_id, change_id=change.id, now=timezone.now, seconds=ARCHIVE_SECONDS
+        )
+        done = bulk.to_dict(bulk.find(self.access, change_id=change.id))
+        return ChangedMany(change.matched - (done["refused"] or 0), done["finished_at"] is None, change.id)
 
 
 def count_cubes(request: Request) -> int:
@@ -74,7 +95,8 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
 
     required_scope = {
         **dict.fromkeys(
-            ("search_memories", "list_all", "list_memories", "retrieve", "suggestions", "names"), AccessScope.READ
+            ("search_memories", "list_all", "list_memories", "dashboard", "retrieve", "suggestions", "names"),
+            AccessScope.READ,
         ),
         **dict.fromkeys(("add", "delete_memories", "judge"), AccessScope.WRITE),
     }
@@ -117,6 +139,18 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
         responses={200: FOUND},
     )
     def list_memories(self, request: Request) -> Response:
+        return self._list_page(request)
+
+    @extend_schema(
+        operation_id="memtensor_get_memory_dashboard",
+        summary="The same, for dashboards",
+        request=ListMemorySerializer,
+        responses={200: FOUND},
+    )
+    def dashboard(self, request: Request) -> Response:
+        return self._list_page(request)
+
+    def _list_page(self, request: Request) -> Response:
         values = self.valid(ListMemorySerializer, request.data)
         reached, places = self.reach_one(values["mem_cube_id"], values["user_id"])
         where = filters.join(reached.where, values["filter"])
@@ -155,8 +189,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
         )
         if where is None:
             raise serializers.ValidationError({"filter": "must not be empty: say which memories are to be deleted."})
-        counts = [self._delete_where(place.scope, where) for place in places]
-        return _tell_deleted(sum(one for one, _ in counts), waiting=any(is_waiting for _, is_waiting in counts))
+        return tell_deleted([self._delete_where(place.scope, where) for place in places])
 
     def _delete_named(self, scopes: list[Scope], ids: list[uuid.UUID]) -> Response:
         """Deletes memories of these cubes; one that they do not hold is refused, and nothing is deleted."""
@@ -164,16 +197,10 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
         if unknown := [one for one in ids if str(one) not in known]:
             raise NotFound(f"There is no memory {unknown[0]} in these cubes.", detail={"field": "memory_ids"})
         done = edit.archive(self.access, memory_ids=ids, reason=REASON, now=timezone.now(), request_id=self.request_id)
-        return _tell_deleted(len(done), waiting=False)
+        return tell_deleted([ChangedMany(len(done))])
 
-    def _delete_where(self, scope: Scope, where: Filter) -> tuple[int, bool]:
-        """How many memories were deleted, and whether the worker still has some to delete."""
-        change = bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now())
-        bulk_run.carry_out(
-            namespace_id=scope.namespace_id, change_id=change.id, now=timezone.now, seconds=ARCHIVE_SECONDS
-        )
-        done = bulk.to_dict(bulk.find(self.access, change_id=change.id))
-        return change.matched - (done["refused"] or 0), done["finished_at"] is None
+    def _delete_where(self, scope: Scope, where: Filter) -> ChangedMany:
+        return self.carry_out(scope, bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now()))
 
     @extend_schema(
         operation_id="memtensor_feedback",
@@ -239,10 +266,17 @@ class MemTensorByIdsViewSet(MemTensorViewSet):
         return envelop([answers.describe_row(row) for row in rows], f"{len(rows)} of {len(ids)} are there.")
 
 
-def _tell_deleted(count: int, *, waiting: bool) -> Response:
+def tell_deleted(done: Sequence[ChangedMany]) -> Response:
+    """What was deleted, in each of the cubes."""
+    count, is_waiting = sum(one.count for one in done), any(one.is_waiting for one in done)
     says = f"{count} {'memory' if count == 1 else 'memories'} "
-    says += "are being deleted." if waiting else "deleted; POST /v1/memories/{memory_id}/restore brings one back."
-    return envelop({"status": "in_progress" if waiting else "success", "deleted": count}, says)
+    says += "are being deleted." if is_waiting else "deleted; POST /v1/memories/{memory_id}/restore brings one back."
+    data = {
+        "status": "in_progress" if is_waiting else "success",
+        "deleted": count,
+        "record_ids": [str(one.record) for one in done if one.record],
+    }
+    return envelop(data, says)
 
 
 def _find_user(row: dict[str, Any]) -> str | None:

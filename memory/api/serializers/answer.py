@@ -7,7 +7,8 @@ from rest_framework import serializers
 
 from memory.api.fields import DegradedField, StrictBooleanField, StrictCharField, StrictIntegerField
 from memory.api.serializers.ingest import OutcomeSerializer
-from memory.api.serializers.query import PrefixFields, QuestionFields
+from memory.api.serializers.pack import WhoseFields
+from memory.api.serializers.query import CubesField, PrefixFields, QuestionFields
 from memory.enums import AnswerMode, NoAnswer, Role
 from memory.text.response_schemas import find_schema_fault
 
@@ -42,6 +43,9 @@ class AnswerFields(QuestionFields):
         required=False,
         default=10,
         help_text="Memories to bring back; ten at most are quoted",
+    )
+    cubes = CubesField(
+        help_text="Cubes that are searched beside the namespace, where alone anything is remembered; no pack is kept"
     )
     session_id = StrictCharField(
         required=False,
@@ -87,7 +91,7 @@ class QuestionSerializer(AnswerFields):
     )
 
 
-class CitationSerializer(serializers.Serializer):
+class CitationSerializer(WhoseFields):
     n = serializers.IntegerField(help_text="The memory's number in `answer`, from 1")
     memory_id = serializers.UUIDField()
     quote = serializers.CharField(allow_blank=True, help_text="Word for word as in the memory")

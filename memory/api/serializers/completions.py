@@ -8,7 +8,7 @@ from rest_framework import serializers
 from memory.api.fields import StrictBooleanField, StrictCharField
 
 MAX_MESSAGES = 10_000
-NAMESPACE, SESSION = "memos_namespace", "memos_session"
+NAMESPACE, SESSION, CUBES = "memos_namespace", "memos_session", "memos_cubes"
 
 
 @extend_schema_field(
@@ -68,7 +68,8 @@ class ChatCompletionSerializer(serializers.Serializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text=f"`{NAMESPACE}` and `{SESSION}`, where no header names them, stay here; others are passed on",
+        help_text=f"`{NAMESPACE}`, `{SESSION}` and `{CUBES}`, where no header names them, stay here; others are passed "
+        "on",
     )
 
 

@@ -7,7 +7,8 @@ from rest_framework import serializers
 from memory.api.fields import StrictBooleanField, StrictCharField
 from memory.enums import CubeFileKind, CubeFileState, CubeIds, CubeSignature
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LISTED, LoadOptions
+from memory.services.cube_files.load import LISTED
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.requests import MAX_OPEN, CubeUpload
 from memory.services.cube_files.run import SHOWN_FAULTS
 
@@ -17,8 +18,11 @@ _IDS = (
 )
 
 
+_OF_LOAD = ("policy", "procedures", "holds", "quarantine", "audit", "unknown_sender")
+
+
 class CubeDumpSerializer(serializers.Serializer):
-    """What a dump holds beside memories, sessions, summaries, documents, entities and the policy."""
+    """What a dump holds beside memories, sessions, summaries, documents, entities, prompts, tools and policies."""
 
     vectors = StrictBooleanField(required=False, default=False, help_text="So that they need not be made anew")
     quarantine = StrictBooleanField(required=False, default=False, help_text="What waits there; needs the scope admin")
@@ -40,6 +44,15 @@ class CubeLoadSerializer(serializers.Serializer):
     policy = serializers.BooleanField(
         required=False, default=False, help_text="Also the policy in force; needs the scope admin"
     )
+    procedures = serializers.BooleanField(
+        required=False, default=False, help_text="Also prompts and tools; needs the scope admin"
+    )
+    holds = serializers.BooleanField(
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="Whether memories keep their legal holds; needs the scope admin, and is so with it if not said",
+    )
     quarantine = serializers.BooleanField(
         required=False, default=False, help_text="Also what waits in the quarantine; needs the scope admin"
     )
@@ -58,7 +71,7 @@ class CubeLoadSerializer(serializers.Serializer):
     @staticmethod
     def to_options(values: dict[str, Any]) -> LoadOptions:
         """The validated values as services take them."""
-        named = {name: values[name] for name in ("policy", "quarantine", "audit", "unknown_sender")}
+        named = {name: values[name] for name in _OF_LOAD}
         return LoadOptions(ids=CubeIds(values["ids"]), **named)
 
 
@@ -101,7 +114,8 @@ class CubeFileSerializer(serializers.Serializer):
     counts = serializers.DictField(
         child=serializers.DictField(child=serializers.IntegerField()),
         help_text="Of a load: by part, how many are new, present (there already), redacted, quarantined, rejected (by "
-        "the gate), erased (and stay so), left_out or unreadable",
+        "the gate), erased (and stay so), left_out or unreadable; under `legal_holds`, how many of the new "
+        "memories keep theirs (new) or not (left_out)",
     )
     listed = CubeFileOutcomeSerializer(
         many=True, help_text=f"The first {LISTED} memories that are not simply new; of a dry run, the first of all"

@@ -44,7 +44,20 @@ class HitMetadataSerializer(serializers.Serializer):
     retired_statements = RetiredSpansField(required=False, help_text="As beside it, when there are any")
 
 
-class ChunkSerializer(serializers.Serializer):
+class CubeOfHitSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    owner_id = serializers.UUIDField(allow_null=True, help_text="The user whose it is; null: nobody is named")
+
+
+class WhoseFields(serializers.Serializer):
+    """Whose a memory is, where a question names `cubes`."""
+
+    namespace = serializers.CharField(required=False, help_text="Where it is from, if `cubes` were named")
+    cube = CubeOfHitSerializer(required=False, allow_null=True, help_text="Whose it is; null: a namespace's, no cube's")
+
+
+class ChunkSerializer(WhoseFields):
     id = serializers.UUIDField()
     tier = serializers.CharField()
     text = serializers.CharField()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from memory.api.fields import (
@@ -10,12 +12,14 @@ from memory.api.fields import (
     StrictCharField,
     StrictIntegerField,
     StrictNumberField,
+    StrictUUIDField,
 )
 from memory.api.serializers.explanation import DroppedSerializer, RerankDebugSerializer
 from memory.api.serializers.pack import BreakpointSerializer, ChunkSerializer, ContextPackSerializer
 
 MAX_QUERY_CHARS = 2000
 MAX_PACK_TOKENS = 200_000
+MAX_CUBES = 20
 ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.relevance_floor`; false without a hit"
 
 
@@ -56,8 +60,30 @@ class RetrievalFields(QuestionFields):
     )
 
 
+class CubesField(serializers.ListField):
+    """Ids of cubes that are searched beside a namespace."""
+
+    default_error_messages = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} cubes."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **{
+                "required": False,
+                "default": list,
+                "max_length": MAX_CUBES,
+                "help_text": "Cubes that are searched as well: the key's own, and those shared with whose key it is",
+                **options,
+            },
+            child=StrictUUIDField(),
+        )
+
+
 class QuerySerializer(RetrievalFields):
     """A question to a namespace's memory, asked in a session."""
+
+    cubes = CubesField(
+        help_text="Cubes that are searched beside the namespace, whose the session is; then no pack is kept"
+    )
 
     session_id = StrictCharField(
         required=False,

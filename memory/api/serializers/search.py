@@ -6,18 +6,15 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from memory.api.fields import DegradedField, StrictCharField, StrictUUIDField
+from memory.api.fields import DegradedField, StrictCharField
 from memory.api.serializers.errors import ErrorBodySerializer
 from memory.api.serializers.explanation import DroppedSerializer, ExplanationSerializer
 from memory.api.serializers.pack import ChunkSerializer
-from memory.api.serializers.query import ANSWERABLE_HELP, RetrievalFields
+from memory.api.serializers.query import ANSWERABLE_HELP, CubesField, RetrievalFields
 
 
 class SearchSerializer(RetrievalFields):
     """A question to a namespace's memory, of no session."""
-
-
-MAX_CUBES = 20
 
 
 class SearchAcrossSerializer(RetrievalFields):
@@ -26,14 +23,7 @@ class SearchAcrossSerializer(RetrievalFields):
     namespace = StrictCharField(
         required=False, min_length=1, max_length=128, help_text="May be left out where `cubes` names some"
     )
-    cubes = serializers.ListField(
-        child=StrictUUIDField(),
-        required=False,
-        default=list,
-        max_length=MAX_CUBES,
-        error_messages={"not_a_list": "must be a list.", "max_length": "has more than {max_length} cubes."},
-        help_text="Cubes that are searched as well: the key's own, and those shared with whose key it is",
-    )
+    cubes = CubesField()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "namespace" not in attrs and not attrs["cubes"]:
@@ -41,18 +31,10 @@ class SearchAcrossSerializer(RetrievalFields):
         return attrs
 
 
-class CubeOfHitSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    owner_id = serializers.UUIDField(allow_null=True, help_text="The user whose it is; null: nobody is named")
-
-
 class HitSerializer(ChunkSerializer):
     explanation = ExplanationSerializer(
         help_text="Of a search of several cubes, `rank` and `final` are those within the cube"
     )
-    namespace = serializers.CharField(required=False, help_text="Where it is from, if `cubes` were named")
-    cube = CubeOfHitSerializer(required=False, allow_null=True, help_text="Whose it is; null: a namespace's, no cube's")
 
 
 class FoundSerializer(serializers.Serializer):

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from memory.api.fields import MetadataField, StrictBooleanField, StrictCharField
 from memory.api.serializers.erasure import STATES
-from memory.enums import Attitude, ErasureTarget
+from memory.enums import Attitude, ErasureTarget, PreferenceSource
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.tenancy.users import MAX_NAME_CHARS, MOST_NAMESPACES
 
@@ -137,12 +137,17 @@ class ProfileLineSerializer(serializers.Serializer):
 
     memory_id = serializers.UUIDField()
     namespace = serializers.CharField()
-    text = serializers.CharField(help_text="The clause that says it")
+    text = serializers.CharField(help_text="The clause that says it; of choices, what they come to")
     attitude = serializers.CharField(allow_blank=True, help_text="like, dislike, constraint or habit")
     object = serializers.CharField(allow_blank=True, help_text="What it is about")
     wanted = serializers.BooleanField(help_text="Whether the user wants it, or keeps away from it")
     scope = serializers.CharField(allow_blank=True, help_text="When it applies, in the turn's words; empty: always")
-    strength = serializers.FloatField(help_text="0 to 1; each further turn that says it adds 0.05")
+    strength = serializers.FloatField(
+        help_text="0 to 1; each further turn that says or shows it adds 0.05, of choices up to 0.5"
+    )
+    shown_by = serializers.ChoiceField(
+        choices=PreferenceSource.choices, help_text="The user states it, or chooses the same again and again"
+    )
     evidence = serializers.ListField(
         child=serializers.UUIDField(), help_text="The memories that say it, the oldest first"
     )

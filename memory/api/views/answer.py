@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -20,7 +21,7 @@ from memory.api.serializers.answer import (
     QuestionSerializer,
 )
 from memory.api.serializers.ingest import OutcomeSerializer
-from memory.api.views.base import MemosViewSet
+from memory.api.views.cubes_beside import CubesBeside, count_cubes
 from memory.api.views.search import build_ask
 from memory.enums import AccessScope, Role, ShareLevel
 from memory.errors import Forbidden, InvalidInput
@@ -45,8 +46,10 @@ _STREAMED = event_stream_of(
 )
 
 
-class AnsweringViewSet(MemosViewSet):
+class AnsweringViewSet(CubesBeside):
     """What routes share that answer a question: at once, or as a stream of events."""
+
+    count_requests = staticmethod(count_cubes)
 
     def respond_whole(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
         """The answer; `turns`, the question last, are remembered with it, if there are any."""
@@ -77,6 +80,10 @@ class AnsweringViewSet(MemosViewSet):
         """What a model reads as said just now, the question last."""
         return turns
 
+    def list_beside(self, values: Mapping[str, Any]) -> list[Scope]:
+        """What is searched beside the request's namespace."""
+        return self.find_beside(values["cubes"], home=values["namespace"])
+
     def write_event(self, number: int, name: str, data: Any) -> bytes:
         """An event as it is sent."""
         return write_event(number, name, data)
@@ -88,17 +95,21 @@ class AnsweringViewSet(MemosViewSet):
         session = values.get("session_id") or session_of_day(ask.now)
         # Judged also where nothing is to be stored under it.
         idempotency = self.idempotency()
+        beside = self.list_beside(values)
         scope = self.scope_if_there(values["namespace"])
         # Before a namespace is made: a request that is refused makes none.
         terms = choose_terms(scope, values, self.list_said(turns))
         if turns:
             scope = self._writable_scope(values["namespace"])
+        if scope is None and beside:
+            # Says that it is not there.
+            scope = self.scope(values["namespace"], create=False)
         if scope is None:
             return Reply(no_answer_of_no_namespace(values["namespace"], ask, session=session))
         exchange = Exchange(scope, session, turns, timezone.now, idempotency) if turns else None
         if exchange and (given := find_reply(exchange)):
             return given
-        return find_sources(scope, ask, session=session, terms=terms), exchange
+        return find_sources(scope, ask, session=session, terms=terms, beside=beside), exchange
 
     def _writable_scope(self, namespace: str) -> Scope:
         for needed in (AccessScope.READ, AccessScope.WRITE):
@@ -136,7 +147,7 @@ class AnsweringViewSet(MemosViewSet):
         found = given.answer
         return {
             "answer": found.text,
-            "citations": [_citation(quote) for quote in found.quotes],
+            "citations": [_citation(quote) | _whose(found.whose, quote.memory_id) for quote in found.quotes],
             "uncited": found.uncited,
             "abstained": found.no_answer is not None,
             "reason": found.no_answer,
@@ -235,10 +246,16 @@ def _sources(found: SourcesFound) -> dict[str, object]:
                 "memory_id": str(one.memory_id),
                 "text": one.text,
                 "score": None if one.score is None else round(one.score, 6),
+                **_whose(found.whose, one.memory_id),
             }
             for one in found.sources
         ],
     }
+
+
+def _whose(owners: Mapping[str, Mapping[str, Any]], memory_id: uuid.UUID) -> dict[str, Any]:
+    """The `namespace` and `cube` of a memory, where several were searched."""
+    return dict(owners.get(str(memory_id), {}))
 
 
 def _place(quote: Quote) -> dict[str, object]:

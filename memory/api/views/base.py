@@ -10,8 +10,10 @@ from typing import Any, TypeVar, cast
 
 import orjson
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
+from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -148,5 +150,19 @@ class MemosViewSet(ViewSet):
 
     def hash_body(self) -> str:
         """Of what the client sent, and where to."""
-        body = orjson.dumps(self.request.data, option=orjson.OPT_SORT_KEYS)
+        data = self.request.data
+        if isinstance(data, MultiValueDict):
+            data = {name: [_name_value(value) for value in data.getlist(name)] for name in data}
+        body = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()
+
+
+def _name_value(value: Any) -> Any:
+    """A field of a form; of a file its name and the hash of its bytes."""
+    if not isinstance(value, UploadedFile):
+        return value
+    digest = hashlib.sha256()
+    for chunk in value.chunks():
+        digest.update(chunk)
+    value.seek(0)
+    return {"file": value.name, "sha256": digest.hexdigest()}

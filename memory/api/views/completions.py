@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from memory.api.openai_errors import openai_exception_handler
 from memory.api.relayed_stream import respond
 from memory.api.route_tags import OPENAI
 from memory.api.serializers.completions import (
+    CUBES,
     NAMESPACE,
     SESSION,
     ChatCompletionSerializer,
@@ -26,7 +28,8 @@ from memory.api.serializers.completions import (
     ModelSerializer,
 )
 from memory.api.serializers.errors import OpenAIErrorSerializer
-from memory.api.views.base import MemosViewSet
+from memory.api.serializers.query import MAX_CUBES, CubesField
+from memory.api.views.cubes_beside import CubesBeside
 from memory.enums import AccessScope
 from memory.errors import Forbidden
 from memory.services.gateway.completions import ChatCompletion, complete, context_of, stream
@@ -36,7 +39,7 @@ from memory.services.tenancy.namespaces import only_namespace
 from memory.types import session_of_day
 
 MAX_NAME = 128
-NAMESPACE_HEADER, SESSION_HEADER = "X-MemOS-Namespace", "X-MemOS-Session"
+NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
 CONTEXT_HEADER = "X-MemOS-Context"
 _HEADERS = [
     OpenApiParameter(
@@ -51,10 +54,17 @@ _HEADERS = [
         OpenApiParameter.HEADER,
         description=f"The conversation; without it `metadata.{SESSION}`, then that of the `user`, then that of the day",
     ),
+    OpenApiParameter(
+        CUBES_HEADER,
+        {"type": "string"},
+        OpenApiParameter.HEADER,
+        description="Ids of cubes that are searched as well, with commas between them, 20 at most; without it "
+        f"`metadata.{CUBES}`, as a text or a list. What is said is remembered in the namespace alone",
+    ),
 ]
 
 
-class OpenAIViewSet(MemosViewSet):
+class OpenAIViewSet(CubesBeside):
     """Answers as OpenAI's API does, errors too."""
 
     error_serializer = OpenAIErrorSerializer
@@ -68,6 +78,13 @@ class ChatCompletionViewSet(OpenAIViewSet):
     """Chat completions of OpenAI's API, with a memory."""
 
     required_scope = AccessScope.WRITE
+
+    @staticmethod
+    def count_requests(request: Request) -> int:
+        """Against the key's limit each cube counts."""
+        metadata = request.data.get("metadata") if isinstance(request.data, Mapping) else None
+        listed = _list_cubes(request, metadata if isinstance(metadata, Mapping) else {})
+        return min(MAX_CUBES, max(1, len(listed))) if isinstance(listed, list) else 1
 
     @extend_schema(
         operation_id="chat_completions",
@@ -98,11 +115,12 @@ class ChatCompletionViewSet(OpenAIViewSet):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
         place = _place(request, values)
         namespace = place.namespace or only_namespace(self.access) or _missing_namespace()
+        beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
         there = self.scope_if_there(namespace)
         # Before a namespace is made: a request that is refused makes none.
         model = choose_model(values["model"], there.namespace_id if there else None)
         scope = there or self.scope(namespace)
-        turn = ChatTurn(scope, place.session, values["messages"], timezone.now)
+        turn = ChatTurn(scope, place.session, values["messages"], timezone.now, beside)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]
         return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
@@ -150,6 +168,23 @@ def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field
     return name
 
 
+def _list_cubes(request: Request, metadata: Mapping[str, Any]) -> Any:
+    """The cubes as the request names them: a list, if it is one."""
+    named = request.headers.get(CUBES_HEADER, metadata.get(CUBES))
+    return [part.strip() for part in named.split(",") if part.strip()] if isinstance(named, str) else named
+
+
+def _read_cubes(request: Request, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
+    listed = _list_cubes(request, metadata)
+    if listed is None:
+        return []
+    try:
+        return list(CubesField().run_validation(listed))
+    except ValidationError as error:
+        place = CUBES_HEADER if CUBES_HEADER in request.headers else f"metadata.{CUBES}"
+        raise ValidationError({place: error.detail}) from error
+
+
 def _session_of(user: str | None) -> str:
     """The session of a user, the same every day; without one, that of the day."""
     if not user:
@@ -167,9 +202,10 @@ def _missing_namespace() -> str:
 def _strip_own_metadata(data: Any) -> dict[str, Any]:
     """The request without what is meant for MemOS alone."""
     metadata = data.get("metadata")
-    if not isinstance(metadata, Mapping) or not {NAMESPACE, SESSION} & set(metadata):
+    own = (NAMESPACE, SESSION, CUBES)
+    if not isinstance(metadata, Mapping) or not set(own) & set(metadata):
         return dict(data)
-    rest = {name: value for name, value in metadata.items() if name not in (NAMESPACE, SESSION)}
+    rest = {name: value for name, value in metadata.items() if name not in own}
     others = {name: value for name, value in data.items() if name != "metadata"}
     return {**others, "metadata": rest} if rest else others
 

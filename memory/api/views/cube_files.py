@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from memory.api.event_stream import EventStream, Slot, give_connection_back
 from memory.api.parsers import StrictJSONParser
+from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.cube_files import (
     CubeDumpSerializer,
     CubeFileListingSerializer,
@@ -47,13 +48,19 @@ class CubeFileViewSet(MemosViewSet):
         summary="Write a cube into a file, in the background",
         request=CubeDumpSerializer,
         responses={200: CubeFileSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
     def dump(self, request: Request, cube_id: uuid.UUID) -> Response:
         values = self.valid(CubeDumpSerializer, request.data)
         self._require_admin(values, ("quarantine", "audit"))
         cube = find.find_cube(self.access, cube_id)
         scope = self.scope(cube.namespace.name, create=False)
-        row = requests.start_dump(scope, options=CubeDumpSerializer.to_options(values), now=timezone.now())
+        row = requests.start_dump(
+            scope,
+            options=CubeDumpSerializer.to_options(values),
+            now=timezone.now(),
+            idempotency=self.idempotency(),
+        )
         return Response(requests.to_dict(row))
 
     @extend_schema(
@@ -61,17 +68,20 @@ class CubeFileViewSet(MemosViewSet):
         summary="Load a cube's file, in the background; what is there already does not come again",
         request={"multipart/form-data": CubeLoadSerializer},
         responses={200: CubeFileSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
     def load(self, request: Request) -> Response:
         values = self.valid(CubeLoadSerializer, request.data)
-        self._require_admin(values, ("policy", "quarantine", "audit"))
-        row = requests.start_load(
-            self.scope(values["namespace"]),
-            CubeLoadSerializer.to_upload(values),
-            options=CubeLoadSerializer.to_options(values),
-            dry_run=values["dry_run"],
-            now=timezone.now(),
-        )
+        self._require_admin(values, ("policy", "procedures", "holds", "quarantine", "audit"))
+        if values["holds"] is None:
+            values["holds"] = self.access.may(AccessScope.ADMIN)
+        name, upload = values["namespace"], CubeLoadSerializer.to_upload(values)
+        options = CubeLoadSerializer.to_options(values)
+        asked = {"dry_run": values["dry_run"], "now": timezone.now(), "idempotency": self.idempotency()}
+        if (scope := self.scope_if_there(name)) is None:
+            row = requests.start_load_into_new(lambda: self.scope(name), upload, options=options, **asked)
+        else:
+            row = requests.start_load(scope, upload, options=options, **asked)
         return Response(requests.to_dict(row))
 
     @extend_schema(

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
+from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.cubes import (
     CubeChangeSerializer,
     CubeCreateSerializer,
@@ -65,11 +66,13 @@ class CubeViewSet(MemosViewSet):
         summary="Make a new namespace, and a cube of it",
         request=CubeCreateSerializer,
         responses={201: CubeDetailSerializer},
-        parameters=[ETAG],
+        parameters=[ETAG, IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
         values = self.valid(CubeCreateSerializer, request.data)
-        cube = create.create_cube(self.access, **values, now=timezone.now(), request_id=self.request_id)
+        cube = create.create_cube(
+            self.access, **values, now=timezone.now(), request_id=self.request_id, idempotency=self.idempotency()
+        )
         return self._answer(cube, status=status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -77,11 +80,13 @@ class CubeViewSet(MemosViewSet):
         summary="Make a cube of a namespace that is there, with all its memories",
         request=CubeCreateSerializer,
         responses={201: CubeDetailSerializer},
-        parameters=[ETAG],
+        parameters=[ETAG, IDEMPOTENCY_KEY],
     )
     def register(self, request: Request) -> Response:
         values = self.valid(CubeCreateSerializer, request.data)
-        cube = create.register_cube(self.access, **values, now=timezone.now(), request_id=self.request_id)
+        cube = create.register_cube(
+            self.access, **values, now=timezone.now(), request_id=self.request_id, idempotency=self.idempotency()
+        )
         return self._answer(cube, status=status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -128,6 +133,7 @@ class CubeViewSet(MemosViewSet):
         summary="Share a cube with a user, or change what it is shared for",
         request=ShareSerializer,
         responses={200: CubeShareSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
     def share(self, request: Request, cube_id: uuid.UUID) -> Response:
         values, now = self.valid(ShareSerializer, request.data), timezone.now()
@@ -141,6 +147,7 @@ class CubeViewSet(MemosViewSet):
             expires_at=values["expires_at"],
             now=now,
             request_id=self.request_id,
+            idempotency=self.idempotency(),
         )
         return Response(share.to_dict(row, share.users_of(self.access, [row]).get(user_id), now=now))
 

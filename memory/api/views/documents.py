@@ -63,7 +63,9 @@ class DocumentViewSet(MemosViewSet):
         if (request.content_type or "").startswith("multipart/"):
             values = self.valid(DocumentFileFormSerializer, request.data)
             upload = DocumentFileFormSerializer.to_upload(values)
-            row = files.start_file(self.scope(values["namespace"]), upload, now=timezone.now())
+            idempotency = self.idempotency()
+            scope, now = self.scope(values["namespace"]), timezone.now()
+            row = files.start_file(scope, upload, now=now, idempotency=idempotency)
             return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
         values = self.valid(DocumentSerializer, request.data)
         stored = documents.put_document(

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.parsers import StrictJSONParser
+from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.imports import (
     ImportFileSerializer,
     ImportListingSerializer,
@@ -38,17 +39,19 @@ class ImportViewSet(MemosViewSet):
         summary="Take in, in the background, what another program exported; what came before does not come again",
         request={"application/json": ImportTextSerializer, "multipart/form-data": ImportFileSerializer},
         responses={200: ImportSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
         is_form = (request.content_type or "").startswith("multipart/")
         serializer = ImportFileSerializer if is_form else ImportTextSerializer
         values = self.valid(serializer, request.data)
-        upload, now = serializer.to_upload(values), timezone.now()
+        upload, now, idempotency = serializer.to_upload(values), timezone.now(), self.idempotency()
         if values["preview"]:
             # What is not there yet has the policy that a new namespace has.
             scope = self.scope_if_there(values["namespace"]) or Scope(0, values["namespace"], self.access.actor)
             return Response(requests.preview_import(scope, upload, now=now))
-        return Response(requests.to_dict(requests.start_import(self.scope(values["namespace"]), upload, now=now)))
+        row = requests.start_import(self.scope(values["namespace"]), upload, now=now, idempotency=idempotency)
+        return Response(requests.to_dict(row))
 
     @extend_schema(
         operation_id="list_imports",

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.serializers.query import AnswerSerializer, QuerySerializer
-from memory.api.views.base import MemosViewSet
+from memory.api.views.cubes_beside import CubesBeside, count_cubes
 from memory.api.views.search import build_ask
 from memory.enums import AccessScope, Tier
 from memory.retrieval.explain import debug_entry
@@ -15,11 +15,13 @@ from memory.services.recall.query import QueryAnswer, answer_of_no_namespace, qu
 from memory.types import session_of_day
 
 
-class QueryViewSet(MemosViewSet):
+class QueryViewSet(CubesBeside):
     """Brings back what a question needs."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})
+
+    count_requests = staticmethod(count_cubes)
 
     @extend_schema(
         operation_id="query",
@@ -31,11 +33,13 @@ class QueryViewSet(MemosViewSet):
         values = self.valid(QuerySerializer, request.data)
         ask = build_ask(values)
         session = values.get("session_id") or session_of_day(ask.now)
-        scope = self.scope_if_there(values["namespace"])
+        beside = self.find_beside(values["cubes"], home=values["namespace"])
+        # Beside cubes there is no answer of nothing: the namespace is one of those that are searched.
+        scope = self.scope(values["namespace"], create=False) if beside else self.scope_if_there(values["namespace"])
         if scope is None:
             answer = answer_of_no_namespace(values["namespace"], ask, session=session, max_tokens=values["max_tokens"])
         else:
-            answer = query(scope, ask, session=session, max_tokens=values["max_tokens"])
+            answer = query(scope, ask, session=session, max_tokens=values["max_tokens"], beside=beside)
         request._request.empty_recall = not answer.retrieval.hits  # type: ignore[attr-defined]
         body = _body(answer, dry_run=ask.dry_run)
         return Response(body | (_without_repetition(answer) if values["lean"] else _details(answer)))

@@ -13,7 +13,6 @@ from rest_framework.response import Response
 from memory.api.errors import describe_error
 from memory.api.responses import error_body
 from memory.api.serializers.search import (
-    MAX_CUBES,
     MAX_QUESTIONS,
     FoundBatchSerializer,
     FoundSerializer,
@@ -22,12 +21,13 @@ from memory.api.serializers.search import (
     SearchSerializer,
 )
 from memory.api.views.base import MemosViewSet
+from memory.api.views.cubes_beside import count_cubes
 from memory.enums import AccessScope
 from memory.errors import MemosError
 from memory.retrieval.pack import chunk
-from memory.services.cubes.find import cubes_of, describe_whose, find_cubes
+from memory.services.cubes.find import find_cubes
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, search
-from memory.services.recall.search_across import search_across
+from memory.services.recall.search_across import name_owners, search_across
 from memory.services.recall.search_batch import search_all
 from memory.types import Scope
 
@@ -52,12 +52,7 @@ class SearchViewSet(MemosViewSet):
         found = search(scope, build_ask(values)) if scope else NOTHING_FOUND
         return Response(_body(found, dry_run=values["dry_run"]))
 
-    @staticmethod
-    def count_requests(request: Request) -> int:
-        """Against the key's limit each cube counts."""
-        data = request.data
-        cubes = data.get("cubes") if isinstance(data, Mapping) else None
-        return min(MAX_CUBES, max(1, len(cubes))) if isinstance(cubes, list) else 1
+    count_requests = staticmethod(count_cubes)
 
     def _search_cubes(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a search of cubes, and of a namespace beside them, answers."""
@@ -66,16 +61,11 @@ class SearchViewSet(MemosViewSet):
             names.insert(0, values["namespace"])
         scopes = [self.scope(name, create=False) for name in names]
         found = search_across(scopes, build_ask(values))
-        described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
+        owners = name_owners(found.hits)
         return {
             "hits": [
-                {
-                    **chunk(one.hit),
-                    "explanation": one.explanation,
-                    "namespace": one.scope.namespace,
-                    "cube": described.get(one.scope.namespace_id),
-                }
-                for one in found.hits
+                {**chunk(one.hit), "explanation": one.explanation, **whose}
+                for one, whose in zip(found.hits, owners, strict=True)
             ],
             "answerable": found.answerable,
             "dropped": found.dropped,

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
+from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.users import (
     ProfileQuerySerializer,
     ProfileSerializer,
@@ -69,11 +70,13 @@ class UserViewSet(MemosViewSet):
         summary="Make a user, who belongs to a namespace",
         request=UserCreateSerializer,
         responses={201: UserSerializer},
-        parameters=[ETAG],
+        parameters=[ETAG, IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
         values = self.valid(UserCreateSerializer, request.data)
-        user = users.create_user(self.access, **values, now=timezone.now(), request_id=self.request_id)
+        user = users.create_user(
+            self.access, **values, now=timezone.now(), request_id=self.request_id, idempotency=self.idempotency()
+        )
         return self._answer(user, status=status.HTTP_201_CREATED)
 
     @extend_schema(operation_id="get_user", summary="One user", parameters=[ETAG], responses={200: UserSerializer})

@@ -12,8 +12,8 @@ from tqdm import tqdm
 from memory.enums import CubeIds
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services.cube_files.load import LoadOptions
-from memory.services.cube_files.local import load_from_file, name_in_file
+from memory.services.cube_files.load_options import LoadOptions
+from memory.services.cube_files.local import load_from_file, name_in_file, take_back
 from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.types import Scope, system_access
 
@@ -34,6 +34,7 @@ class Command(BaseCommand):
             "--ids", choices=CubeIds.values, default=CubeIds.AUTO, help="keep those of the file, or new"
         )
         parser.add_argument("--policy", action="store_true", help="also the policy in force")
+        parser.add_argument("--procedures", action="store_true", help="also prompts and tools")
         parser.add_argument("--quarantine", action="store_true", help="also what waits in the quarantine")
         parser.add_argument("--audit", action="store_true", help="also audit events, as events that tell of them")
         parser.add_argument("--unknown-sender", action="store_true", help="although its signature is not known here")
@@ -44,27 +45,35 @@ class Command(BaseCommand):
         wanted = LoadOptions(
             ids=CubeIds(ids),
             unknown_sender=unknown_sender,
-            **{name: options[name] for name in ("policy", "quarantine", "audit")},
+            holds=True,
+            **{name: options[name] for name in ("policy", "procedures", "quarantine", "audit")},
         )
         access, started = system_access(_ACTOR), time.perf_counter()
         try:
             # Before the namespace is made.
             own = name_in_file(file, options=wanted)
             name = namespace or own
+            made = False
             if dry_run:
                 # What is not there yet has the policy that a new namespace has.
                 scope = existing_scope(access, name=name) or Scope(0, name, access.actor)
             else:
+                made = existing_scope(access, name=name) is None
                 scope = scope_for(access, name=name)
-            with tqdm(unit="line", desc=file.name, disable=None) as bar:
+            try:
+                with tqdm(unit="line", desc=file.name, disable=None) as bar:
 
-                def report(done: int, total: int) -> None:
-                    bar.total = total
-                    bar.update(done - bar.n)
+                    def report(done: int, total: int) -> None:
+                        bar.total = total
+                        bar.update(done - bar.n)
 
-                outcome = load_from_file(
-                    scope, file, options=wanted, dry_run=dry_run, clock=timezone.now, report=report
-                )
+                    outcome = load_from_file(
+                        scope, file, options=wanted, dry_run=dry_run, clock=timezone.now, report=report
+                    )
+            except BaseException:
+                if made:
+                    take_back(scope)
+                raise
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
         except KeyboardInterrupt:

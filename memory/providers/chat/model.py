@@ -115,10 +115,18 @@ class ChatModel:
             slot.cached = stream.usage.cached
             self._end(planned, status, started, stream=stream, error=fault, slot=slot)
 
-    def complete_json(self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int) -> JsonReply:
+    def complete_json(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any],
+        max_tokens: int,
+        slot_plan: SlotPlan | None = None,
+    ) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
 
-        Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
+        Both answers together may take `timeout`; `slot_plan` is prepared for each. Raises InvalidInput when `schema` is
+        none.
         """
         validator = validator_of(schema)
         deadline = time.monotonic() + self.timeout
@@ -131,7 +139,7 @@ class ChatModel:
             seconds = deadline - time.monotonic()
             if problem and seconds < _MIN_SECONDS:
                 break
-            reply = self._complete(asked, max_tokens, schema, seconds)
+            reply = self._complete(asked, max_tokens, schema, seconds, slot_plan)
             usage += reply.usage
             said, problem = read_json(reply.text, validator)
             if said is not None:
@@ -179,22 +187,31 @@ class ChatModel:
         )
 
     def _complete(
-        self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None, seconds: float
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, Any] | None,
+        seconds: float,
+        slot_plan: SlotPlan | None = None,
     ) -> ChatReply:
         request = self._request(messages, max_tokens, schema)
         with guard_of(self.label, self.endpoint.base_url).admit():
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
-            try:
-                with self._explain_failures(planned):
-                    answer = self.client.chat.completions.create(**request, timeout=seconds)
-                    choice = answer.choices[0]
-                    text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
-                    usage = token_usage(answer.usage, self._preset)
-            except LLMUnavailable as error:
-                self._end(planned, ModelCallStatus.FAILED, started, error=error)
-                raise
-            self._end(planned, ModelCallStatus.OK, started, usage=usage)
+            with prepare_slot(slot_plan) as slot:
+                # What preparing took is a part of the answer's time.
+                left = max(seconds - (time.monotonic() - started), _MIN_SECONDS)
+                try:
+                    with self._explain_failures(planned):
+                        answer = self.client.chat.completions.create(**request, timeout=left, extra_body=slot.fields)
+                        choice = answer.choices[0]
+                        text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
+                        usage = token_usage(answer.usage, self._preset)
+                except LLMUnavailable as error:
+                    self._end(planned, ModelCallStatus.FAILED, started, error=error, slot=slot)
+                    raise
+                slot.cached = usage.cached
+                self._end(planned, ModelCallStatus.OK, started, usage=usage, slot=slot)
             check_finish(self.endpoint, finish, has_text=bool(text))
         return ChatReply(text, finish, usage, ms_since(started))
 

@@ -18,7 +18,7 @@ WITH passages AS MATERIALIZED (
     SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
     FROM memory_memoryvector
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
-    ORDER BY embedding <=> %(vector)s::halfvec
+    ORDER BY embedding <=> %(vector)s::halfvec, memory_id DESC
     LIMIT %(passages)s
 )
 SELECT memory_id::text, 1 - min(distance), (SELECT count(*) FROM passages)

@@ -62,7 +62,7 @@ FROM (
             WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable AND NOT filed
             OFFSET 0
         ) AS unfiled
-        GROUP BY memory_id ORDER BY min(distance) LIMIT %(unfiled)s
+        GROUP BY memory_id ORDER BY min(distance)::float4, memory_id DESC LIMIT %(unfiled)s
     )
 ) AS compared
 GROUP BY memory_id
@@ -95,7 +95,8 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         shortlist = probed.best(count) if probed else []
         found |= _scores(scope, question, {*shortlist} - compared, unfiled=0)
         compared.update(shortlist)
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    # As in exact search: equals to seven digits are equal, and the newer of them comes first.
+    ordered = sorted(found.items(), key=lambda item: (np.float32(item[1]), item[0]), reverse=True)[:limit]
     return [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered, start=1)]
 
 

@@ -1,14 +1,16 @@
 """The preferences that a request for advice is to be answered with: what it asks for is near to them in meaning.
 
-One statement for both ways of searching, so that they agree; it reads the namespace's preferences only.
+And so are what people say of themselves in turns of which no rule made a preference, as far as it is among what is
+nearest. The same statements for both ways of searching, so that they agree.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from memory.enums import LinkKind, MemoryState
-from memory.models.sql import fetch
+from memory.enums import LinkKind, MemoryState, Role
+from memory.models.sql import fetch, uuid_array
+from memory.retrieval.arms import dense
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.text.requests import take_generality
@@ -18,6 +20,8 @@ from memory.types import Scope
 # The nearest preferences are looked at, and the best of them are candidates, with the turns that they rest on.
 COMPARED = 300
 MOST = 60
+# So many memories, the nearest, are looked through for turns in which somebody speaks of themselves.
+SPOKEN = 120
 # Below LEAST a preference has nothing to do with the request (of other kinds of things, 96 in 100 are below it); from
 # FULL on it is as near as any. Both in cosine, less what it has in common with all requests.
 LEAST, FULL = 0.05, 0.45
@@ -39,17 +43,26 @@ WITH near AS MATERIALIZED (
     WHERE l.namespace_id = %(namespace_id)s AND l.memory_id IN (SELECT memory_id FROM near)
       AND l.kind = '{LinkKind.DERIVED_FROM.value}'
 )
-SELECT memory_id::text, memory_id::text, 1 - distance, embedding FROM near
+SELECT memory_id::text, memory_id::text, 1 - distance, embedding, {CLAUSE}::float8 FROM near
 UNION ALL
-SELECT r.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding
+SELECT r.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding, 0
 FROM resting r
 JOIN memory_memoryvector v ON v.namespace_id = %(namespace_id)s AND v.memory_id = r.other_id
 WHERE v.model_id = %(model_id)s AND v.searchable
 """  # noqa: S608 - put together of constants
 
+_SPOKEN = f"""
+SELECT v.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding, 0::float8
+FROM memory_memory m
+JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.memory_id = m.id
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(near)s::uuid[]) AND m.role = '{Role.USER.value}' AND m.turn > 0
+  AND m.text ~* '\\m(i|me|my|myself)\\M|我' AND v.model_id = %(model_id)s AND v.searchable
+"""  # noqa: S608 - put together of constants
+
 
 def match(scope: Scope, question: Question) -> dict[str, float]:
-    """What the preferences say of the request, 0..1 by memory id: of those that say something, and of their turns."""
+    """What the preferences, and what people say of themselves, say of the request: 0..1 by memory id, of those that say
+    something. A preference and its turns have the same."""
     if question.requests is None:
         return {}
     parameters = {
@@ -63,14 +76,18 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
     }
     statement = _NEAREST.format(narrowing=narrowing(question.predicate, "m.id"))
     rows = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
+    nearest = dense.search(scope, question, limit=SPOKEN)
+    if nearest:
+        near = uuid_array([hit.memory_id for hit in nearest])
+        rows += fetch(_SPOKEN, {**parameters, "near": near}, prepared=False, binary=True)
     if not rows:
         return {}
     vectors = np.stack([np.frombuffer(row[3], ">f2", offset=4) for row in rows]).astype(np.float32)
-    near = take_generality(np.array([row[2] for row in rows]), vectors, question.requests)
+    beyond = take_generality(np.array([row[2] for row in rows]), vectors, question.requests)
     best: dict[str, float] = {}
     members: dict[str, set[str]] = {}
-    for (preference, memory_id, *_), value in zip(rows, near.tolist(), strict=True):
-        best[preference] = max(value - CLAUSE * (memory_id == preference), best.get(preference, -1.0))
+    for (preference, memory_id, _, _, loses), value in zip(rows, beyond.tolist(), strict=True):
+        best[preference] = max(value - loses, best.get(preference, -1.0))
         members.setdefault(preference, set()).add(memory_id)
     matched: dict[str, float] = {}
     for preference in sorted(best, key=lambda one: (-best[one], one))[:MOST]:

@@ -44,6 +44,7 @@ LEFT JOIN memory_commonterm t ON t.namespace_id = c.namespace_id AND t.term = q.
 """
 
 _MEAN = "%(mean_length)s::float8"
+# Equals to seven digits are equal: sums of the same numbers in another order are not the same to sixteen.
 # `newest` holders of a term too common to be read whole: enough to fill the answer when all terms are. The rarest term
 # beyond the budget is looked up of many, and decides of whom the others are.
 _BM25 = f"""
@@ -61,7 +62,7 @@ WITH best AS MATERIALIZED (
             ORDER BY memory_id DESC LIMIT %(newest)s
         ) AS n
     ) AS scored
-    GROUP BY memory_id ORDER BY sum(score + guess) DESC, memory_id DESC LIMIT %(looked_up)s
+    GROUP BY memory_id ORDER BY sum(score + guess)::float4 DESC, memory_id DESC LIMIT %(looked_up)s
 ), better AS MATERIALIZED (
     SELECT b.memory_id, b.score + coalesce(l.score, 0) AS score
     FROM best b
@@ -71,7 +72,7 @@ WITH best AS MATERIALIZED (
         WHERE p.namespace_id = %(namespace_id)s AND p.term = %(rarest)s::text
           AND p.memory_id = ANY ((SELECT array_agg(memory_id) FROM best)::uuid[])
     ) AS l ON l.memory_id = b.memory_id
-    ORDER BY score DESC, b.memory_id DESC LIMIT %(looked_up_wholly)s
+    ORDER BY (b.score + coalesce(l.score, 0))::float4 DESC, b.memory_id DESC LIMIT %(looked_up_wholly)s
 )
 SELECT b.memory_id::text, b.score + coalesce(l.score, 0) AS score
 FROM better b
@@ -82,7 +83,7 @@ LEFT JOIN (
      AND p.memory_id = ANY ((SELECT array_agg(memory_id) FROM better)::uuid[])
     GROUP BY p.memory_id
 ) AS l ON l.memory_id = b.memory_id
-ORDER BY score DESC, b.memory_id DESC LIMIT %(limit)s
+ORDER BY (b.score + coalesce(l.score, 0))::float4 DESC, b.memory_id DESC LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
 
 

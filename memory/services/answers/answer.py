@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memory import deadline
 from memory.enums import NoAnswer
@@ -38,10 +39,14 @@ class CitableSource:
 
 @dataclass(frozen=True, slots=True)
 class SourcesFound:
-    """What the answer that follows may cite. Said again when quotes take the place of a model that is away."""
+    """What the answer that follows may cite. Said again when quotes take the place of a model that is away.
+
+    `whose`: as of `CitedAnswer`.
+    """
 
     pack_id: uuid.UUID | None
     sources: list[CitableSource]
+    whose: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ def stream(sources: AnswerSources) -> Generator[AnswerEvent]:
     yield SourcesFound(
         sources.pack_id,
         [CitableSource(one.n, one.hit.id, one.hit.text, one.hit.similarity) for one in sources.sources],
+        sources.found.whose,
     )
     yield from _stream_written(sources, model)
 
@@ -123,7 +129,7 @@ def tell(answered: CitedAnswer, sources: AnswerSources | None = None) -> Iterato
         for quote in answered.quotes
         for hit in [hits.get(quote.memory_id)]
     }
-    yield SourcesFound(answered.pack_id, list(cited.values()))
+    yield SourcesFound(answered.pack_id, list(cited.values()), answered.whose)
     yield from answered.text.splitlines(keepends=True)
     yield from answered.quotes
     yield answered

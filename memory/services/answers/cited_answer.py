@@ -42,7 +42,8 @@ class CitedAnswer:
     back. `degraded` names what did not work fully. `uncited`: sentences without a citation, which only a model writes.
     `model`: the one that wrote it, as `provider/name`; "" for quotes. `structured`: what it answered to a schema.
     `usage` and `ttft_ms` (milliseconds to its first token) are those of its call, `cost` (dollars) None where no price
-    is known. The last three are of the pack's text (`RenderedPack.describe_prefix`).
+    is known. `prefix_sha256`, `prefix_tokens` and `breakpoints` are of the pack's text
+    (`RenderedPack.describe_prefix`). `whose`: where several namespaces answer, whose each memory is, by its id.
     """
 
     text: str
@@ -62,6 +63,7 @@ class CitedAnswer:
     prefix_sha256: str = ""
     prefix_tokens: int = 0
     breakpoints: Sequence[Mapping[str, Any]] = ()
+    whose: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` makes the same answer of."""

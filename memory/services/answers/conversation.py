@@ -66,7 +66,8 @@ def find_reply(exchange: Exchange) -> Reply | None:
     record = answers.find_answer(exchange.idempotency) if exchange.idempotency else None
     if record is None:
         return None
-    packs = ContextPack.objects.in_scope(exchange.scope).filter(pk=record.answer.get("context_pack_id"))
+    pack_id = record.answer.get("context_pack_id")
+    packs = ContextPack.objects.in_scope(exchange.scope).filter(pk=pack_id) if pack_id else []
     kept = next((pack.pack["answer"] for pack in packs if "answer" in pack.pack), None)
     if kept is None:
         raise Conflict(
@@ -127,7 +128,7 @@ def _remember(exchange: Exchange, answered: CitedAnswer) -> Reply:
     if key and answers.find_answer(_key_of_question(key)):
         before = _remember_question(exchange)
     turns = told if before else [*exchange.asked, *told]
-    note = {"context_pack_id": str(answered.pack_id)}
+    note = {"context_pack_id": _name_pack(answered)}
     done = ingest_batch([(exchange.scope, turn) for turn in turns], now=exchange.clock(), idempotency=key, note=note)
     if done.replayed and (given := find_reply(exchange)):
         return given
@@ -164,10 +165,14 @@ def _key_of_question(key: Idempotency) -> Idempotency:
 
 def _provenance(answered: CitedAnswer) -> dict[str, Any]:
     return {
-        "context_pack_id": str(answered.pack_id),
+        "context_pack_id": _name_pack(answered),
         "memory_ids": list(dict.fromkeys(str(quote.memory_id) for quote in answered.quotes)),
         **({"model": answered.model} if answered.mode == AnswerMode.MODEL else {}),
     }
+
+
+def _name_pack(answered: CitedAnswer) -> str | None:
+    return str(answered.pack_id) if answered.pack_id else None
 
 
 def _keep(scope: Scope, answered: CitedAnswer, remembered: Sequence[RememberedTurn]) -> None:

@@ -63,6 +63,7 @@ def extract_answer(sources: AnswerSources) -> CitedAnswer:
         pack_id=found.pack_id,
         hits=len(hits),
         degraded=degraded,
+        whose=found.whose,
         **found.rendered.describe_prefix(),
     )
 

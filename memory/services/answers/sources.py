@@ -68,14 +68,17 @@ class AnswerSources:
         return self.found.pack_id
 
 
-def find_sources(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) -> AnswerSources:
+def find_sources(
+    scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms, beside: Sequence[Scope] = ()
+) -> AnswerSources:
     """Searches, and keeps a pack and audit events as `query` does. Nothing is quoted without a hit of LEAST_RELEVANCE;
     a model, which can say that nothing answers, is asked from the policy's floor on.
 
-    For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. Raises EmbeddingUnavailable, SearchTimedOut.
+    For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: as `query` takes
+    it. Raises EmbeddingUnavailable, SearchTimedOut.
     """
     room = count_pack_tokens(PromptForm.ANSWER) if terms.model else None
-    found = query(scope, ask, session=session, max_tokens=room)
+    found = query(scope, ask, session=session, max_tokens=room, beside=beside)
     hits = found.retrieval.hits
     no_answer = None
     if not (found.answerable if terms.model else _is_quotable(scope, hits)):

@@ -92,6 +92,7 @@ def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: Ch
         usage=ended.usage,
         ttft_ms=ended.ttft_ms,
         cost=_cost(model, ended.usage),
+        whose=sources.found.whose,
         **sources.found.rendered.describe_prefix(),
     )
 
@@ -108,7 +109,12 @@ def _cost(model: ChatModel, usage: TokenUsage) -> float | None:
 
 def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, Any]) -> CitedAnswer:
     """The JSON object that the model answers, with the memories that say its values."""
-    filled = model.complete_json(write_prompt(sources), schema=schema, max_tokens=sources.terms.max_tokens)
+    filled = model.complete_json(
+        write_prompt(sources),
+        schema=schema,
+        max_tokens=sources.terms.max_tokens,
+        slot_plan=_find_cache(sources, model),
+    )
     quotes: dict[uuid.UUID, Quote] = {}
     uncited: list[str] = []
     for value in _values(filled.value):
@@ -132,6 +138,7 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
         structured=filled.value,
         usage=filled.usage,
         cost=_cost(model, filled.usage),
+        whose=sources.found.whose,
         **sources.found.rendered.describe_prefix(),
     )
 

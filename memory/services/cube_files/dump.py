@@ -62,7 +62,9 @@ def write_cube(
             lines.memories(scope, model_id=model.pk if model else None, report=lambda done: report(done, total)),
         )
         writer.write("links", lines.links(scope))
+        writer.write("pairs", lines.pairs(scope))
         writer.write("summaries", lines.summaries(scope))
+        writer.write("procedures", lines.procedures(scope))
         if options.quarantine:
             writer.write("quarantine", lines.quarantine(scope))
         if options.audit:

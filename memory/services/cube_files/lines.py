@@ -33,10 +33,12 @@ from memory.models import (
     MemoryVector,
     MemoryVersion,
     NamespacePolicy,
+    Procedure,
     QuarantinedItem,
     RetiredStatement,
     Session,
     StaleSource,
+    UnsurePair,
 )
 from memory.types import Scope
 
@@ -55,7 +57,7 @@ ENTITY = ("id", "name", "kind", "merged_into", "created_at")
 MEMORY = (
     "id", "session", "turn", "role", "speaker", "text", "context", "metadata", "importance", "tier", "state",
     "occurred_at", "created_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "retired_spans", "pinned",
-    "review", "revision",
+    "review", "revision", "is_preference",
 )  # fmt: skip
 VERSION = ("id", "text", "metadata", "speaker", "occurred_at", "revision", "reason", "actor", "replaced_at")
 RETIRED = (
@@ -68,6 +70,11 @@ UPKEEP = (
 )  # fmt: skip
 CHUNK = ("document_key", "index", "start", "end")
 LINK = ("id", "memory_id", "kind", "other_id", "reason", "confidence", "actor", "created_at", "start", "end")
+PAIR = (
+    "id", "newer_id", "older_id", "start", "end", "by_start", "by_end", "can_cut", "reason", "confidence", "attempts",
+    "due_at", "verdict", "explanation", "judge", "created_at", "judged_at",
+)  # fmt: skip
+PROCEDURE = ("kind", "name", "version", "description", "text", "parameters", "enabled", "created_at")
 SUMMARY = (
     "id", "session", "number", "version", "trigger_reason", "trigger_details", "source_memory_ids", "covers_to_turn",
     "condensed_text", "item_sources", "method", "token_original", "token_condensed", "tokenizer", "created_at",
@@ -131,6 +138,20 @@ def links(scope: Scope) -> Iterator[Line]:
     yield from _pages(MemoryLink.objects.in_scope(scope), "id", LINK)
 
 
+def pairs(scope: Scope) -> Iterator[Line]:
+    """Pairs of statements that a language model is asked about, or was: `texts_hash` (hex) is of both texts then."""
+    for page in _cut(UnsurePair.objects.in_scope(scope), "id"):
+        for one in page:
+            yield {**_pick(one, PAIR), "texts_hash": bytes(one.texts_hash).hex()}
+
+
+def procedures(scope: Scope) -> Iterator[Line]:
+    """The namespace's own prompts and tools; not those that every namespace shares."""
+    for page in _cut(Procedure.objects.filter(namespace_id=scope.namespace_id), "id"):
+        for one in page:
+            yield _pick(one, PROCEDURE)
+
+
 def summaries(scope: Scope) -> Iterator[Line]:
     """Every version of every session's summary, in the order in which they were made, but for sessions whose summary
     has to be made anew: something that it says has left search. `turns`: how many there are up to the last it covers.
@@ -164,7 +185,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         row["name"]: dict(row)
         for row in Session.objects.in_scope(scope)
         .filter(name__in={memory.session for memory in page})
-        .values("name", "settled_turn", "extracted_turn")
+        .values("name", "settled_turn", "extracted_turn", "preference_turn")
     }
     marks = dict(EntityWatermark.objects.in_scope(scope).filter(session__in=list(read)).values_list("session", "turn"))
     versions = _by_memory(MemoryVersion.objects.in_scope(scope), ids, VERSION)
@@ -188,6 +209,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         if memory.turn > 0:
             line["settled"] = memory.turn <= of_session.get("settled_turn", 0)
             line["extracted"] = memory.turn <= of_session.get("extracted_turn", 0)
+            line["preferences_read"] = memory.turn <= of_session.get("preference_turn", 0)
             line["named"] = memory.turn <= marks.get(memory.session, 0)
         belongings = {
             "versions": versions.get(memory.pk),

@@ -5,15 +5,15 @@ Each batch is one transaction with the note how far the load is. Everything pass
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import QuerySet
 
 from memory import audit
 from memory.enums import AuditEvent, CubeIds
@@ -26,19 +26,19 @@ from memory.models import (
     Document,
     DocumentChunk,
     EntityAlias,
-    Memory,
     MemoryLink,
+    NamespacePolicy,
     QuarantinedItem,
     Session,
+    UnsurePair,
 )
 from memory.policy_values import BY_KEY
-from memory.postgresql import reach
 from memory.services.cube_files import rows
 from memory.services.cube_files.archive import CubeReader
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.rows import IdMap, ReadMemory, UnreadableLine
 from memory.services.entities.take_over import mark_documents_read, take_over_mentions, take_over_names
 from memory.services.erasure.erased_before import BroughtMemory, ErasedBefore
-from memory.services.imports.source import UnreadableImport
 from memory.services.ingestion.documents_take_over import take_over_documents
 from memory.services.ingestion.take_over import (
     Arrival,
@@ -53,83 +53,42 @@ from memory.services.ingestion.take_over import (
 from memory.services.memories.take_over import (
     take_over_links,
     take_over_opinions,
+    take_over_pairs,
     take_over_retired,
     take_over_upkeep,
     take_over_versions,
 )
 from memory.services.summaries.take_over import take_over_summaries
-from memory.services.tenancy.policy import governing, in_force, put_policy
+from memory.services.tenancy.policy import check_overrides, governing, in_force, put_policy, take_over_history
+from memory.services.tenancy.procedures import take_over_procedures
 from memory.types import Scope
 
 Value = TypeVar("Value")
+# Rows that join two memories.
+Join = TypeVar("Join", bound=MemoryLink | UnsurePair)
 Lines = Sequence[tuple[int, dict[str, Any]]]
 
-# What names nothing else comes first; what would change the gate that the rest passes comes last.
-ORDER = ("documents", "names", "memories", "sessions", "links", "summaries", "quarantine", "audit", "policies")
 BATCH = 250
 LISTED = 200
-# So many memories of the file are looked up to know whether their ids are another namespace's.
-_PROBED = 100
 NEW, PRESENT, ERASED, LEFT_OUT, UNREADABLE = "new", "present", "erased", "left_out", "unreadable"
+# What became of the legal holds that memories bring, beside the parts.
+HOLDS = "legal_holds"
 _POLICY_REASON = "Loaded with a cube's file."
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """How a file is loaded. `policy`, `quarantine`, `audit`: whether these parts are. `unknown_sender`: also a file
-    that is not signed by a key that this server knows.
-    """
-
-    ids: CubeIds = CubeIds.AUTO
-    policy: bool = False
-    quarantine: bool = False
-    audit: bool = False
-    unknown_sender: bool = False
-
-    def parts_of(self, reader: CubeReader) -> list[str]:
-        """The parts of the file that are loaded, in their order."""
-        asked = {"policies": self.policy, "quarantine": self.quarantine, "audit": self.audit}
-        return [name for name in ORDER if name in reader.manifest.parts and asked.get(name, True)]
 
 
 @dataclass(slots=True)
 class BatchReport:
-    """What became of a batch's lines: how many had which outcome, and the first of what is worth telling."""
+    """What became of a batch's lines: how many had which outcome, and the first of what is worth telling. `holds`: the
+    same of the legal holds that they bring.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
+    holds: Counter[str] = field(default_factory=Counter)
     listed: list[dict[str, Any]] = field(default_factory=list)
     faults: list[dict[str, str]] = field(default_factory=list)
 
 
 Transact = Callable[[Callable[[], BatchReport], Lines], None]
-
-
-def check_sender(reader: CubeReader, options: LoadOptions) -> None:
-    """Raises UnreadableImport for a file of an unknown sender, unless the options let it in, or not all of it."""
-    if reader.is_trusted:
-        return
-    if not options.unknown_sender:
-        why = "is not signed" if reader.signature == "none" else "is signed by a key that this server does not know"
-        raise UnreadableImport(
-            f"The file {why}. Have both servers share MEMOS_CUBE_KEY, or name the sender's public key in "
-            "MEMOS_CUBE_TRUSTED_KEYS; or load it all the same with `unknown_sender`: then ids are new, vectors are "
-            "made anew, and legal holds and audit events stay out."
-        )
-    if options.audit:
-        raise UnreadableImport("Audit events are loaded from a file of a known sender only: leave `audit` out.")
-
-
-def choose_ids(scope: Scope, reader: CubeReader, wanted: CubeIds) -> CubeIds:
-    """Whether ids are kept or new: kept where nobody else can have them, in a namespace's own file or another server's.
-
-    Raises UnreadableImport when they are to be kept and cannot be.
-    """
-    if wanted == CubeIds.NEW:
-        return wanted
-    problem = _find_id_problem(scope, reader)
-    if problem and wanted == CubeIds.KEEP:
-        raise UnreadableImport(f"Ids cannot be kept: {problem}. Load it with `ids` new (or auto).")
-    return CubeIds.NEW if problem else CubeIds.KEEP
 
 
 class CubeLoader:
@@ -144,6 +103,7 @@ class CubeLoader:
         manifest = reader.manifest
         origin = manifest.namespace_id if reader.is_trusted and manifest.is_of_this_server else None
         self._erased = ErasedBefore(scope, origin=origin)
+        self._takes_holds = options.holds and reader.is_trusted
         model = manifest.model if reader.is_trusted else None
         self._model_id = find_model(**model) if model else None
         self._dimensions = int(model["dimensions"]) if model and self._model_id is not None else None
@@ -200,11 +160,14 @@ class CubeLoader:
         found = self._without_erased(found, report)
         found = self._without_lost_chunks(found, report)
         arrivals = [one.arriving for one in found]
+        held = {one.arriving.memory.pk for one in found if one.upkeep is not None and one.upkeep.legal_hold}
         decide(self._scope, arrivals)
         if not self._dry_run:
             stored = {one.memory.pk for one in take_over(self._scope, arrivals, model_id=self._model_id, now=now)}
             self._store_histories([one for one in found if one.arriving.memory.pk in stored])
         report.counts.update(count_outcomes(arrivals))
+        let_in = {one.memory.pk for one in arrivals if one.outcome in (Arrival.NEW, Arrival.REDACTED)}
+        report.holds[NEW if self._takes_holds else LEFT_OUT] += len(held & let_in)
         for one in arrivals:
             if one.outcome not in (Arrival.NEW, Arrival.PRESENT) or self._dry_run:
                 why = one.judgement.reasons[0].rule if one.judgement and one.judgement.reasons else ""
@@ -249,7 +212,7 @@ class CubeLoader:
         take_over_versions(self._scope, [version for one in found for version in one.versions], role_of=roles)
         take_over_retired(self._scope, [statement for one in found for statement in one.retired])
         take_over_opinions(self._scope, [opinion for one in found for opinion in one.feedback])
-        take_over_upkeep([one.upkeep for one in found if one.upkeep is not None], holds=self._reader.is_trusted)
+        take_over_upkeep([one.upkeep for one in found if one.upkeep is not None], holds=self._takes_holds)
         for one in found:
             # Places in a text that the gate has changed are others.
             one.names.read = one.names.read and not one.arriving.changed
@@ -271,25 +234,51 @@ class CubeLoader:
         report.counts.update({PRESENT: here, LEFT_OUT: len(sessions) - here})
 
     def _load_links(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        origins = {}
-
-        def read(line: dict[str, Any]) -> MemoryLink:
-            link = rows.read_link(line, self._ids)
-            origins[link.id] = (rows.to_uuid(line["memory_id"]), rows.to_uuid(line["other_id"]))
-            return link
-
-        links = self._read(lines, read, report)
-        equals = find_equals(self._scope, {end for ends in origins.values() for end in ends})
-        for link in links:
-            memory_id, other_id = origins[link.id]
-            link.memory_id = equals.get(memory_id, link.memory_id)
-            link.other_id = equals.get(other_id, link.other_id)
+        links = self._read_ends(lines, rows.read_link, ("memory_id", "other_id"), report)
         if self._dry_run:
-            known = MemoryLink.objects.in_scope(self._scope).filter(id__in=[one.id for one in links]).count()
-            report.counts.update({NEW: len(links) - known, PRESENT: known})
+            self._count_known(MemoryLink.objects.in_scope(self._scope), links, report)
             return
         new, left_out = take_over_links(self._scope, links)
         report.counts.update({NEW: new, LEFT_OUT: left_out, PRESENT: len(links) - new - left_out})
+
+    def _load_pairs(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        pairs = self._read_ends(lines, rows.read_pair, ("newer_id", "older_id"), report)
+        if self._dry_run:
+            self._count_known(UnsurePair.objects.in_scope(self._scope), pairs, report)
+            return
+        new, left_out = take_over_pairs(self._scope, pairs, verdicts=self._reader.is_trusted, now=now)
+        report.counts.update({NEW: new, LEFT_OUT: left_out, PRESENT: len(pairs) - new - left_out})
+
+    def _read_ends(
+        self,
+        lines: Lines,
+        read: Callable[[dict[str, Any], IdMap], Join],
+        ends: tuple[str, str],
+        report: BatchReport,
+    ) -> list[Join]:
+        """Rows that name two memories in their fields `ends`; one that is here under another id is named by that."""
+        origins: dict[uuid.UUID, tuple[uuid.UUID, ...]] = {}
+
+        def read_line(line: dict[str, Any]) -> Join:
+            row = read(line, self._ids)
+            origins[row.id] = tuple(rows.to_uuid(line[name]) for name in ends)
+            return row
+
+        found = self._read(lines, read_line, report)
+        equals = find_equals(self._scope, {origin for both in origins.values() for origin in both})
+        for row in found:
+            for name, origin in zip(ends, origins[row.id], strict=True):
+                setattr(row, name, equals.get(origin, getattr(row, name)))
+        return found
+
+    def _count_known(self, here: QuerySet, found: Sequence[Join], report: BatchReport) -> None:
+        known = here.filter(id__in=[one.id for one in found]).count()
+        report.counts.update({NEW: len(found) - known, PRESENT: known})
+
+    def _load_procedures(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        entries = self._read(lines, lambda line: rows.read_procedure(line, self._ids), report)
+        new, present, left_out = take_over_procedures(self._scope, entries, dry_run=self._dry_run)
+        report.counts.update({NEW: new, PRESENT: present, LEFT_OUT: left_out})
 
     def _load_summaries(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         summaries = self._read(lines, lambda line: rows.read_summary(line, self._ids), report)
@@ -350,25 +339,35 @@ class CubeLoader:
         report.counts.update({NEW: len(new), PRESENT: len(known), LEFT_OUT: len(events) - len(new) - len(known)})
 
     def _load_policies(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        """The version in force becomes the namespace's; former ones are in the file only."""
-        newest = self._reader.manifest.policy
-        line = next((line for _, line in lines if line.get("version") == newest), None)
-        report.counts[LEFT_OUT] += len(lines) - (line is not None)
-        if line is None:
-            return
+        """The version in force becomes the namespace's, with all before it where the namespace never had a policy of
+        its own, the sender is known and all of them come at once. Else former ones are in the file only.
+        """
+        manifest = self._reader.manifest
+        versions = self._read(lines, lambda line: rows.read_policy(line, self._ids), report)
         before = governing(self._scope.namespace_id)
-        overrides = line.get("overrides")
-        known = {key: value for key, value in overrides.items() if key in BY_KEY} if isinstance(overrides, dict) else {}
-        if known == before.overrides:
-            report.counts[PRESENT] += 1
+        own = NamespacePolicy.objects.in_scope(self._scope)
+        known = set(own.filter(version__in=[one.version for one in versions]).values_list("version", "updated_at"))
+        present = sum((one.version, one.updated_at) in known for one in versions)
+        newest = next((one for one in versions if one.version == manifest.policy), None)
+        if newest is None or (newest.version, newest.updated_at) in known:
+            report.counts.update({PRESENT: present, LEFT_OUT: len(versions) - present})
             return
+        wanted = nest({key: value for key, value in newest.overrides.items() if key in BY_KEY})
+        whole = self._reader.is_trusted and [one.version for one in versions] == [*range(1, manifest.policy + 1)]
         try:
-            if not self._dry_run:
-                with transaction.atomic():
-                    put_policy(self._scope, wanted=nest(known), reason=_POLICY_REASON, now=now)
-            report.counts[NEW] += 1
+            with transaction.atomic():
+                if self._dry_run:
+                    check_overrides(wanted, namespace_id=self._scope.namespace_id)
+                    taken = len(versions) if whole and not before.version else 1
+                elif whole and take_over_history(self._scope, versions, reason=_POLICY_REASON, now=now):
+                    taken = len(versions)
+                else:
+                    after = put_policy(self._scope, wanted=wanted, reason=_POLICY_REASON, now=now)
+                    taken = int(after.version != before.version)
+                    present += 1 - taken
+            report.counts.update({NEW: taken, PRESENT: present, LEFT_OUT: len(versions) - taken - present})
         except InvalidInput as refusal:
-            report.counts[LEFT_OUT] += 1
+            report.counts.update({PRESENT: present, LEFT_OUT: len(versions) - present})
             report.faults.append({"place": "policy", "reason": refusal.message[:200]})
 
 
@@ -393,27 +392,6 @@ def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, t
 def in_batches(reader: CubeReader, part: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
     """Lines of a part behind the first `after`, up to BATCH at a time. Raises UnreadableImport."""
     return reader.batches(part, after=after, most=BATCH)
-
-
-def options_to_dict(options: LoadOptions) -> dict[str, Any]:
-    """The options as a row keeps them."""
-    return {**asdict(options), "ids": options.ids.value}
-
-
-def _find_id_problem(scope: Scope, reader: CubeReader) -> str:
-    if not reader.is_trusted:
-        return "the file is of an unknown sender, who could choose those of another namespace"
-    manifest = reader.manifest
-    if manifest.is_of(scope):
-        return ""
-    if manifest.is_of_this_server:
-        return f"the namespace {manifest.namespace!r} of this server has them"
-    ids = [line.get("id") for _, line in itertools.islice(reader.lines("memories"), _PROBED)]
-    with reach.across_namespaces():
-        taken = Memory.objects.across_namespaces().filter(pk__in=[one for one in ids if one])
-        if taken.exclude(namespace_id=scope.namespace_id).exists():
-            return "another namespace of this server has them, for the file was loaded there"
-    return ""
 
 
 def _tell(identity: str, session: str, outcome: str, why: str) -> dict[str, Any]:

@@ -18,17 +18,9 @@ from memory.enums import AuditEvent
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.load import (
-    LISTED,
-    BatchReport,
-    CubeLoader,
-    Lines,
-    LoadOptions,
-    check_sender,
-    choose_ids,
-    in_batches,
-    store_batch,
-)
+from memory.services.cube_files.empty_namespace import remove_if_empty
+from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
+from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids
 from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
@@ -57,6 +49,8 @@ class LoadOutcome:
     def add(self, part: str, report: BatchReport) -> None:
         """Counts those of a batch as well."""
         self.counts.setdefault(part, Counter()).update(report.counts)
+        if report.holds.total():
+            self.counts.setdefault(HOLDS, Counter()).update(report.holds)
         self.listed += report.listed[: LISTED - len(self.listed)]
         told = [{**fault, "place": f"{part}, {fault['place']}"} for fault in report.faults]
         self.faults += told[: SHOWN_FAULTS - len(self.faults)]
@@ -114,6 +108,12 @@ def load_from_file(
         details = {"counts": outcome.counts, "signature": reader.signature.value}
         audit.record(scope, AuditEvent.CUBE_LOAD_FINISH, subject=path.name, details=details, now=clock())
     return outcome
+
+
+def take_back(scope: Scope) -> None:
+    """Takes the namespace away that was made for a load which did not come to anything; what has something stays."""
+    with transaction.atomic():
+        remove_if_empty(scope.namespace_id)
 
 
 def name_in_file(path: Path, *, options: LoadOptions) -> str:

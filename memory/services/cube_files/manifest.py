@@ -32,7 +32,10 @@ SCHEMA = "memcube/1"
 MEMBER = "manifest.json"
 MAX_BYTES = 1024 * 1024
 # In this order they are written and loaded: what is named by others comes before these.
-PARTS = ("policies", "sessions", "documents", "names", "memories", "links", "summaries", "quarantine", "audit")
+PARTS = (
+    "policies", "sessions", "documents", "names", "memories", "links", "pairs", "summaries", "procedures", "quarantine",
+    "audit",
+)  # fmt: skip
 HMAC, ED25519 = "hmac-sha256", "ed25519"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NAME_CHARS = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -18,16 +18,18 @@ from django.db.models import QuerySet
 from memory import audit
 from memory.enums import AuditEvent, CubeFileKind, CubeFileState, CubeSignature, JobState
 from memory.errors import Conflict, NotFound
-from memory.models import CubeFile, CubeFilePart, Job, Namespace
+from memory.models import CubeFile, CubeFilePart, IdempotencyRecord, Job, Namespace
 from memory.models.paging import narrow, page_of
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import SUFFIX, open_cube
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LoadOptions, check_sender, options_to_dict
+from memory.services.cube_files.empty_namespace import remove_if_empty
+from memory.services.cube_files.load_options import LoadOptions, check_sender, options_to_dict
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
+from memory.services.tenancy import idempotency as answers
 from memory.spool import open_folder
-from memory.types import Access, ListFilter, Scope
+from memory.types import Access, Idempotency, ListFilter, Scope
 
 # A job may take so long; a load goes on in another one after half of it, a dump has to be made in one.
 JOB_SECONDS = 3600
@@ -36,6 +38,8 @@ MAX_OPEN = 5
 # Dumps of a namespace whose files are kept, the newest: who may only read asks for dumps, too.
 MAX_KEPT = 10
 PIECE_BYTES = 1024 * 1024
+# Of a load's options: the name of the namespace that was made for it.
+MADE = "made_namespace"
 _MAX_NAME_CHARS = 200
 
 
@@ -47,11 +51,18 @@ class CubeUpload:
     chunks: Iterable[bytes]
 
 
-def start_dump(scope: Scope, *, options: DumpOptions, now: datetime) -> CubeFile:
-    """Queues the job that writes the namespace into a file. Raises Conflict while MAX_OPEN others are not over."""
+def start_dump(
+    scope: Scope, *, options: DumpOptions, now: datetime, idempotency: Idempotency | None = None
+) -> CubeFile:
+    """Queues the job that writes the namespace into a file.
+
+    Raises Conflict while MAX_OPEN others are not over, IdempotencyConflict.
+    """
+    if idempotency and (record := answers.find_answer(idempotency)):
+        return _read_answer(record)
     with transaction.atomic():
         _check_room(scope)
-        row = CubeFile.objects.create(
+        row = CubeFile(
             namespace_id=scope.namespace_id,
             kind=CubeFileKind.DUMP,
             name=f"{_plain(scope.namespace)}-{now:%Y%m%dT%H%M%SZ}{SUFFIX}",
@@ -59,29 +70,69 @@ def start_dump(scope: Scope, *, options: DumpOptions, now: datetime) -> CubeFile
             actor=scope.actor,
             created_at=now,
         )
+        if idempotency and not _claim(idempotency, row, now=now):
+            return _read_answer(answers.find_answer(idempotency))
+        row.save(force_insert=True)
         audit.record(scope, AuditEvent.CUBE_DUMP, subject=str(row.id), details=asdict(options), now=now)
         queue.enqueue(queue.DUMP_CUBE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
 
 
 def start_load(
-    scope: Scope, upload: CubeUpload, *, options: LoadOptions, dry_run: bool = False, now: datetime
+    scope: Scope,
+    upload: CubeUpload,
+    *,
+    options: LoadOptions,
+    dry_run: bool = False,
+    now: datetime,
+    idempotency: Idempotency | None = None,
 ) -> CubeFile:
     """Keeps the file, and queues the job that loads it, or (`dry_run`) says what a load would do.
 
-    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over.
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over, IdempotencyConflict.
     """
+    return _start_load(lambda: scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now)
+
+
+def start_load_into_new(
+    make_scope: Callable[[], Scope],
+    upload: CubeUpload,
+    *,
+    options: LoadOptions,
+    dry_run: bool = False,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+) -> CubeFile:
+    """As `start_load`, into a namespace that is not there: it is made (`make_scope`) with the load, and goes again when
+    the load ends without having brought anything: refused, failed, cancelled or only looked through.
+    """
+    return _start_load(make_scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now, is_new=True)
+
+
+def _start_load(
+    find_scope: Callable[[], Scope],
+    upload: CubeUpload,
+    options: LoadOptions,
+    *,
+    dry_run: bool,
+    idempotency: Idempotency | None,
+    now: datetime,
+    is_new: bool = False,
+) -> CubeFile:
+    if idempotency and (record := answers.find_answer(idempotency)):
+        return _read_answer(record)
     with _spool(upload) as path:
         manifest, signature = _look_at(path, options)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         with transaction.atomic():
+            scope = find_scope()
             _check_room(scope)
-            row = CubeFile.objects.create(
+            row = CubeFile(
                 namespace_id=scope.namespace_id,
                 kind=CubeFileKind.LOAD,
                 name=clean(Path(upload.name.replace("\\", "/")).name)[:_MAX_NAME_CHARS],
-                options=options_to_dict(options),
+                options=options_to_dict(options) | ({MADE: scope.namespace} if is_new else {}),
                 dry_run=dry_run,
                 size=path.stat().st_size,
                 digest=digest,
@@ -90,6 +141,9 @@ def start_load(
                 actor=scope.actor,
                 created_at=now,
             )
+            if idempotency and not _claim(idempotency, row, now=now):
+                return _read_answer(answers.find_answer(idempotency))
+            row.save(force_insert=True)
             store_pieces(row, path)
             details = {"bytes": row.size, "sha256": digest, "dry_run": dry_run, "signature": signature}
             audit.record(scope, AuditEvent.CUBE_LOAD, subject=str(row.id), details=details, now=now)
@@ -115,7 +169,7 @@ def list_files(
     page, following = page_of(rows, wanted.limit)
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in page}).values_list("pk", "name"))
     return [
-        to_dict(row, namespace=names.get(row.namespace_id, "")) for row in page
+        to_dict(row, namespace=names.get(row.namespace_id) or row.options.get(MADE, "")) for row in page
     ], following.id if following else None
 
 
@@ -186,6 +240,8 @@ def end(row: CubeFile, *, now: datetime) -> None:
             details={"state": state_of(row), "dry_run": row.dry_run, "counts": row.counts},
             now=now,
         )
+        if MADE in row.options and (row.dry_run or row.problem or row.cancelled_at is not None):
+            remove_if_empty(row.namespace_id)
 
 
 def forget(*, now: datetime) -> int:
@@ -246,8 +302,9 @@ def state_of(row: CubeFile) -> str:
 
 
 def name_of(row: CubeFile) -> str:
-    """The name of its namespace."""
-    return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
+    """The name of its namespace, also of one that it made and that is gone again."""
+    found = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
+    return str(found or row.options.get(MADE, ""))
 
 
 def jobs_of(row: CubeFile) -> QuerySet[Job]:
@@ -281,6 +338,20 @@ def read_pieces(row: CubeFile) -> Iterator[bytes]:
             return
         yield bytes(data)
         number += 1
+
+
+def _claim(idempotency: Idempotency, row: CubeFile, *, now: datetime) -> bool:
+    answer = {"id": str(row.id), "namespace_id": row.namespace_id}
+    return answers.claim(idempotency, memory_ids=[row.id], answer=answer, now=now)
+
+
+def _read_answer(record: IdempotencyRecord | None) -> CubeFile:
+    assert record is not None
+    rows = CubeFile.objects.filter(namespace_id=record.answer["namespace_id"], id=record.answer["id"])
+    row = rows.first()
+    if row is None:
+        raise _not_found(uuid.UUID(record.answer["id"]))
+    return row
 
 
 def _look_at(path: Path, options: LoadOptions) -> tuple[dict[str, Any], str]:

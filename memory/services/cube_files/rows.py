@@ -32,9 +32,12 @@ from memory.models import (
     MemoryLink,
     MemoryUpkeep,
     MemoryVersion,
+    NamespacePolicy,
+    Procedure,
     QuarantinedItem,
     RetiredStatement,
     Session,
+    UnsurePair,
 )
 from memory.models.memory import content_hash, spans_of
 from memory.services.cube_files import lines
@@ -106,7 +109,8 @@ def check_line(line: Line) -> None:
 
 def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory:
     """A memory and what belongs to it; vectors only of so many `dimensions`. Raises UnreadableLine."""
-    memory = _read(Memory, line, lines.MEMORY, ids, changed={"id", "superseded_by"})
+    # Files of before preferences had none.
+    memory = _read(Memory, {"is_preference": False, **line}, lines.MEMORY, ids, changed={"id", "superseded_by"})
     memory.session = ids.find_session(memory.session)
     memory.superseded_by = ids.find(line["superseded_by"]) if line.get("superseded_by") else None
     if not memory.text.strip() or len(memory.text) > MAX_TEXT_CHARS:
@@ -118,6 +122,8 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         raise UnreadableLine("context is what a chunk stands under, and this is none")
     if memory.turn == 0 or (is_chunk and memory.turn > 0):
         raise UnreadableLine("turn is none that such a memory has")
+    if memory.is_preference and (is_chunk or memory.turn > 0):
+        raise UnreadableLine("a turn or chunk is no preference")
     _check_spans(memory.retired_spans, memory.text)
     try:
         check_metadata(memory.metadata)
@@ -188,6 +194,39 @@ def read_link(line: Line, ids: IdMap) -> MemoryLink:
     return link
 
 
+def read_pair(line: Line, ids: IdMap) -> UnsurePair:
+    """A pair, with ids of the file's memories as they are here. Raises UnreadableLine."""
+    pair = _read(UnsurePair, line, lines.PAIR, ids, changed={"id", "newer_id", "older_id"})
+    pair.newer_id, pair.older_id = ids.find(line.get("newer_id")), ids.find(line.get("older_id"))
+    if not 0 <= pair.confidence <= 1:
+        raise UnreadableLine("confidence is not between 0 and 1")
+    if not (0 <= pair.start < pair.end and 0 <= pair.by_start < pair.by_end and pair.attempts >= 0):
+        raise UnreadableLine("a statement of it is none")
+    try:
+        pair.texts_hash = bytes.fromhex(line["texts_hash"])
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableLine("texts_hash is no hash") from None
+    return pair
+
+
+def read_procedure(line: Line, ids: IdMap) -> Procedure:
+    """A prompt or tool. Raises UnreadableLine."""
+    entry = _read(Procedure, line, lines.PROCEDURE, ids, changed=set())
+    if len(entry.text) > MAX_TEXT_CHARS or len(orjson.dumps(entry.parameters)) > _MAX_DETAILS_BYTES:
+        raise UnreadableLine(f"a text has at most {MAX_TEXT_CHARS} characters, parameters {_MAX_DETAILS_BYTES} bytes")
+    if not entry.name.strip() or not entry.version.strip():
+        raise UnreadableLine("it has no name or version")
+    return entry
+
+
+def read_policy(line: Line, ids: IdMap) -> NamespacePolicy:
+    """A version of the policy. Raises UnreadableLine."""
+    row = _read(NamespacePolicy, line, lines.POLICY, ids, changed=set())
+    if row.version < 1:
+        raise UnreadableLine("version is none that a policy has")
+    return row
+
+
 def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
     """A summary, and how many turns its session had up to the last that it covers. Raises UnreadableLine."""
     summary = _read(Condensation, line, lines.SUMMARY, ids, changed={"id", "source_memory_ids", "item_sources"})
@@ -234,6 +273,7 @@ def _read_arriving(line: Line, memory: Memory, ids: IdMap) -> ArrivingMemory:
         memory=memory,
         settled=line.get("settled") is True,
         extracted=line.get("extracted") is True,
+        preferences_read=line.get("preferences_read") is True,
     )
     if memory.session.startswith(SESSION_PREFIX) != isinstance(line.get("chunk"), dict):
         raise UnreadableLine("a chunk, and nothing else, has its place in a document")

@@ -22,17 +22,8 @@ from memory.models import Cube, CubeFile, CubeFilePart, Erasure
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import CubeReader, open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.load import (
-    LISTED,
-    BatchReport,
-    CubeLoader,
-    Lines,
-    LoadOptions,
-    check_sender,
-    choose_ids,
-    in_batches,
-    store_batch,
-)
+from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
+from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids
 from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
@@ -223,9 +214,11 @@ def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
 
 
 def _add(stored: CubeFile, part: str, report: BatchReport) -> None:
-    counts = Counter(stored.counts.get(part, {}))
-    counts.update(report.counts)
-    stored.counts = {**stored.counts, part: {name: count for name, count in sorted(counts.items()) if count}}
+    for place, own in ((part, report.counts), (HOLDS, report.holds)):
+        counts = Counter(stored.counts.get(place, {}))
+        counts.update(own)
+        if place == part or counts.total():
+            stored.counts = {**stored.counts, place: {name: count for name, count in sorted(counts.items()) if count}}
     stored.listed = [*stored.listed, *report.listed[: LISTED - len(stored.listed)]]
     told = [{**fault, "place": f"{part}, {fault['place']}"} for fault in report.faults]
     stored.faults = [*stored.faults, *told[: SHOWN_FAULTS - len(stored.faults)]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -12,12 +12,13 @@ from memory import audit
 from memory.enums import AuditEvent, CubeKind
 from memory.errors import Conflict, InvalidInput
 from memory.models import Cube, CubeShare
-from memory.services.cubes.find import lock_cube, scope_of
+from memory.services.cubes.find import find_cube, lock_cube, scope_of
 from memory.services.cubes.share import note_revoked
+from memory.services.tenancy.idempotency import make_once
 from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.services.tenancy.notes import clean_note, refuse_ids
 from memory.services.tenancy.users import find_user
-from memory.types import Access, Scope
+from memory.types import Access, Idempotency, Scope
 
 MAX_NAME_CHARS = 128
 MAX_DESCRIPTION_CHARS = 1000
@@ -33,23 +34,28 @@ def create_cube(
     kinds: Collection[str] = (CubeKind.TEXTUAL,),
     now: datetime,
     request_id: str = "",
+    idempotency: Idempotency | None = None,
 ) -> Cube:
     """Makes a namespace and a cube of it, for who may make namespaces: who reaches all.
 
     Raises NotFound for others and for an owner whom the caller does not see, Conflict for a namespace that is there,
-    InvalidInput.
+    InvalidInput, IdempotencyConflict.
     """
     refuse_ids({"namespace": namespace})
-    if existing_scope(access, name=namespace) is not None:
-        raise Conflict(
-            f"There is a namespace {namespace!r}: POST /v1/cubes/register makes a cube of it.",
-            detail={"field": "namespace"},
-        )
-    with transaction.atomic():
-        scope = scope_for(access, name=namespace, request_id=request_id)
-        return _store(
-            access, scope, name=name, description=description, owner_id=owner_id, kinds=kinds, is_new=True, now=now
-        )
+
+    def make() -> Cube:
+        if existing_scope(access, name=namespace) is not None:
+            raise Conflict(
+                f"There is a namespace {namespace!r}: POST /v1/cubes/register makes a cube of it.",
+                detail={"field": "namespace"},
+            )
+        with transaction.atomic():
+            scope = scope_for(access, name=namespace, request_id=request_id)
+            return _store(
+                access, scope, name=name, description=description, owner_id=owner_id, kinds=kinds, is_new=True, now=now
+            )
+
+    return _make_once(access, make, idempotency, now=now)
 
 
 def register_cube(
@@ -62,16 +68,22 @@ def register_cube(
     kinds: Collection[str] = (CubeKind.TEXTUAL,),
     now: datetime,
     request_id: str = "",
+    idempotency: Idempotency | None = None,
 ) -> Cube:
     """Makes a cube of a namespace that is there, with all its memories.
 
-    Raises NotFound, also for an owner whom the caller does not see, Conflict for a cube that is there, InvalidInput.
+    Raises NotFound, also for an owner whom the caller does not see, Conflict for a cube that is there, InvalidInput,
+    IdempotencyConflict.
     """
     scope = scope_for(access, name=namespace, request_id=request_id, create=False)
-    with transaction.atomic():
-        return _store(
-            access, scope, name=name, description=description, owner_id=owner_id, kinds=kinds, is_new=False, now=now
-        )
+
+    def make() -> Cube:
+        with transaction.atomic():
+            return _store(
+                access, scope, name=name, description=description, owner_id=owner_id, kinds=kinds, is_new=False, now=now
+            )
+
+    return _make_once(access, make, idempotency, now=now)
 
 
 def unregister_cube(access: Access, *, cube_id: uuid.UUID, now: datetime, request_id: str = "") -> None:
@@ -119,6 +131,16 @@ def check_kinds(kinds: Collection[str]) -> list[str]:
             detail={"field": "kinds"},
         )
     return [kind for kind in CubeKind.values if kind in kinds]
+
+
+def _make_once(access: Access, make: Callable[[], Cube], idempotency: Idempotency | None, *, now: datetime) -> Cube:
+    return make_once(
+        idempotency,
+        make=make,
+        identify=lambda cube: cube.pk,
+        find=lambda identity: find_cube(access, identity),
+        now=now,
+    )
 
 
 def _store(

@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,8 +20,9 @@ from memory.models.access import TOKEN_MARK
 from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.services.cubes.find import find_cube, lock_cube, scope_of
+from memory.services.tenancy.idempotency import make_once
 from memory.services.tenancy.users import lock_user
-from memory.types import Access
+from memory.types import Access, Idempotency
 
 log = logging.getLogger("memos.cubes")
 
@@ -53,12 +55,53 @@ def share_cube(
     expires_at: datetime | None = None,
     now: datetime,
     request_id: str = "",
+    idempotency: Idempotency | None = None,
 ) -> CubeShare:
     """Shares a cube with a user, in the place of what it was shared with them for before.
 
-    Raises NotFound, also for a user whom the caller does not see, InvalidInput for an expiry that is over, and Conflict
-    where the cube, or the user, has MOST_SHARES.
+    Raises NotFound, also for a user whom the caller does not see, InvalidInput for an expiry that is over, Conflict
+    where the cube, or the user, has MOST_SHARES, or a repeated request's share was revoked since; IdempotencyConflict.
     """
+    return make_once(
+        idempotency,
+        make=partial(
+            _share_cube,
+            access,
+            cube_id=cube_id,
+            user_id=user_id,
+            level=level,
+            expires_at=expires_at,
+            now=now,
+            request_id=request_id,
+        ),
+        identify=lambda share: share.user_id,
+        find=partial(_find_share, access, cube_id),
+        now=now,
+    )
+
+
+def _find_share(access: Access, cube_id: uuid.UUID, user_id: uuid.UUID) -> CubeShare:
+    """The share as it stands. Raises NotFound, and Conflict for one that was revoked, which a repeat leaves so."""
+    cube = find_cube(access, cube_id)
+    share = CubeShare.objects.filter(namespace_id=cube.namespace_id, user_id=user_id).first()
+    if share is None:
+        raise Conflict(
+            "The share that this Idempotency-Key made was revoked since. Send a new key to share the cube again.",
+            detail={"header": "Idempotency-Key"},
+        )
+    return share
+
+
+def _share_cube(
+    access: Access,
+    *,
+    cube_id: uuid.UUID,
+    user_id: uuid.UUID,
+    level: ShareLevel,
+    expires_at: datetime | None,
+    now: datetime,
+    request_id: str,
+) -> CubeShare:
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(
             f"expires_at: {expires_at.isoformat()} lies in the past. Give a later moment, or leave it out.",

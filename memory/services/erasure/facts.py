@@ -30,19 +30,23 @@ WHERE NOT EXISTS (
                         AND e.memory_id = k.other_id))
 ON CONFLICT DO NOTHING RETURNING memory_id
 """
-# Preferences that go, and that turns state in other words which stay.
+# Preferences that go, and that turns state in other words which stay. A namespace has few preferences: they are read
+# first, and each is looked up among what goes.
 _READ_AGAIN = """
+WITH gone AS MATERIALIZED (
+    SELECT p.id FROM memory_memory p
+    WHERE p.namespace_id = %(namespace_id)s AND p.is_preference AND p.state = 'active' AND p.superseded_by IS NULL
+      AND (SELECT true FROM memory_erasedmemory e
+           WHERE e.namespace_id = p.namespace_id AND e.erasure_id = %(erasure_id)s AND e.memory_id = p.id)
+)
 UPDATE memory_session s SET preference_turn = least(s.preference_turn, told.turn - 1)
 FROM (
     SELECT o.session, min(o.turn) AS turn
-    FROM memory_erasedmemory e
-    JOIN memory_memory p ON p.namespace_id = e.namespace_id AND p.id = e.memory_id
-    JOIN memory_memorylink l ON l.namespace_id = p.namespace_id AND l.memory_id = p.id AND l.kind = 'derived_from'
+    FROM gone p
+    JOIN memory_memorylink l ON l.namespace_id = %(namespace_id)s AND l.memory_id = p.id AND l.kind = 'derived_from'
     JOIN memory_memory o ON o.namespace_id = l.namespace_id AND o.id = l.other_id
-    WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s AND p.is_preference
-      AND p.state = 'active' AND p.superseded_by IS NULL AND o.turn > 0
-      AND NOT EXISTS (SELECT FROM memory_erasedmemory x
-                      WHERE x.namespace_id = o.namespace_id AND x.memory_id = o.id)
+    WHERE o.turn > 0 AND (SELECT true FROM memory_erasedmemory x
+                          WHERE x.namespace_id = o.namespace_id AND x.memory_id = o.id LIMIT 1) IS NULL
     GROUP BY o.session
 ) AS told
 WHERE s.namespace_id = %(namespace_id)s AND s.name = told.session AND s.preference_turn >= told.turn

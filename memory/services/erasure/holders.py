@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -52,10 +52,23 @@ class Erased:
 
     def ids(self) -> set[bytes]:
         """The 16 bytes of each memory's id."""
-        rows = ErasedMemory.objects.in_scope(self.scope).filter(erasure_id=self.id)
-        return {identity.bytes for identity in rows.values_list("memory_id", flat=True).iterator()}
+        return {identity.bytes for batch in self.batches() for identity in batch}
+
+    def batches(self) -> Iterator[list[uuid.UUID]]:
+        """The memories' ids in their order, _IDS at a time.
+
+        A statement that joins the list of ids may be planned as a loop of every memory in every id, where the
+        statistics are older than the list. One that is given ids looks each of them up.
+        """
+        rows = ErasedMemory.objects.in_scope(self.scope).filter(erasure_id=self.id).order_by("memory_id")
+        ids = rows.values_list("memory_id", flat=True)
+        batch = list(ids[:_IDS])
+        while batch:
+            yield batch
+            batch = list(ids.filter(memory_id__gt=batch[-1])[:_IDS]) if len(batch) == _IDS else []
 
 
+_IDS = 2_000
 # The table of activation caches.
 CACHES = "memory_activationcache"
 
@@ -107,6 +120,11 @@ def _count_with(statement: str) -> Count:
     return partial(_run, statement)
 
 
+def _count_by_ids(statement: str) -> Count:
+    """Adds up what the statement says of all memories; it names some of them as `memory_ids`."""
+    return lambda erased: sum(int(_run(statement, erased, memory_ids=ids)) for ids in erased.batches())
+
+
 def _clear_with(statement: str) -> ClearBatch:
     def clear(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
         return int(_run(statement, erased, memory_ids=list(memory_ids), now=now))
@@ -116,28 +134,20 @@ def _clear_with(statement: str) -> ClearBatch:
 
 def _of_a_memory(table: str, column: str = "memory_id") -> Holder:
     """A table of a tenant whose rows belong to the memory in `column`."""
-    mine = f"t.namespace_id = %(namespace_id)s AND t.{column}"
-    return Holder(
-        table,
-        _count_with(f"SELECT count(*) FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
-        _clear_with(f"DELETE FROM {table} t WHERE {mine} = ANY(%(memory_ids)s::uuid[])"),
-        _count_with(f"DELETE FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
-    )
+    rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND t.{column} = ANY(%(memory_ids)s::uuid[])"
+    delete = f"DELETE {rows}"
+    return Holder(table, _count_by_ids(f"SELECT count(*) {rows}"), _clear_with(delete), _count_by_ids(delete))
 
 
-def _by_index(table: str, clear: Callable[..., int], sweep: Callable[..., int], count: Count | None = None) -> Holder:
-    """A table that `services/index` writes, whose rows belong to the memory in `memory_id`."""
-    return Holder(
-        table,
-        count or _of_a_memory(table).count,
-        lambda erased, memory_ids, now: clear(erased.scope, memory_ids=memory_ids),
-        lambda erased: sweep(erased.scope, erasure_id=erased.id),
-    )
+_POSTINGS = f"""
+SELECT count(*) FROM memory_posting t
+WHERE t.namespace_id = %(namespace_id)s AND t.memory_id IN (SELECT e.memory_id FROM {_ERASED})
+"""
 
 
 def _count_postings(erased: Erased) -> int:
     with index_rows.reading_once():
-        return _of_a_memory("memory_posting").count(erased)
+        return int(_run(_POSTINGS, erased))
 
 
 def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
@@ -507,7 +517,12 @@ HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_bulkchangememory"),
     _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_stalesource"),
-    _by_index("memory_memoryvector", index_rows.clear_vectors, index_rows.sweep_vectors),
+    Holder(
+        "memory_memoryvector",
+        _of_a_memory("memory_memoryvector").count,
+        lambda erased, memory_ids, now: index_rows.clear_vectors(erased.scope, memory_ids=memory_ids),
+        lambda erased: sum(index_rows.clear_vectors(erased.scope, memory_ids=ids) for ids in erased.batches()),
+    ),
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_projectedmemory"),
     _of_a_memory("memory_memoryfeedback"),
@@ -531,13 +546,15 @@ HOLDERS: tuple[Holder, ...] = (
         _delete_in_order("memory_contextpack", "p", _PACKS),
     ),
     _of_a_memory("memory_documentchunk"),
-    _by_index("memory_posting", index_rows.clear_postings, index_rows.sweep_postings, _count_postings),
+    Holder(
+        "memory_posting",
+        _count_postings,
+        lambda erased, memory_ids, now: index_rows.clear_postings(erased.scope, memory_ids=memory_ids),
+        lambda erased: index_rows.sweep_postings(erased.scope, erasure_id=erased.id),
+    ),
     Holder(
         "memory_memory",
-        _count_with(
-            "SELECT count(*) FROM memory_memory t WHERE t.namespace_id = %(namespace_id)s "
-            f"AND t.id IN (SELECT e.memory_id FROM {_ERASED})"
-        ),
+        _of_a_memory("memory_memory", "id").count,
         _clear_memories,
     ),
     Holder(

@@ -115,11 +115,13 @@ def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: Remem
 def context_of(asked: ChatCompletion) -> dict[str, Any]:
     """What the model was given, and in whose name."""
     given = asked.given
+    whose = {one: given.whose[one]["cube"] for one in given.numbers.values() if one in given.whose} if given else {}
     return {
         "namespace": asked.turn.scope.namespace,
         "session_id": asked.turn.session,
-        "context_pack_id": str(given.pack_id) if given else None,
+        "context_pack_id": str(given.pack_id) if given and given.pack_id else None,
         "prefix_sha256": given.prefix_sha256 if given else None,
         "citations": given.numbers if given else {},
         "memory_ids": given.memory_ids if given else [],
+        **({"cubes": {one: cube and cube["id"] for one, cube in whose.items()}} if asked.turn.beside else {}),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -39,13 +39,15 @@ NOT_REMEMBERED = Degradation.TURN_NOT_REMEMBERED.value
 class ChatTurn:
     """What a caller says last in a session, after all `messages` before it. `clock` tells when it is answered.
 
-    `speaker`: who says it, "" when the message does not name anybody.
+    `beside`: namespaces that are searched as well; it is remembered in `scope` alone. `speaker`: who says it, "" when
+    the message does not name anybody.
     """
 
     scope: Scope
     session: str
     messages: Sequence[Message]
     clock: Callable[[], datetime]
+    beside: Sequence[Scope] = ()
 
     @property
     def question(self) -> str:
@@ -64,7 +66,7 @@ class ChatTurn:
 @dataclass(frozen=True, slots=True)
 class GivenMemory:
     """What a model was given for a turn. `numbers`: by its number in the text, or p1, p2, …, each memory's id;
-    `memory_ids` has those without a number too, which the window told."""
+    `memory_ids` has those without a number too, which the window told. `whose`: as of `QueryAnswer`."""
 
     prefix: str
     recalled: str
@@ -73,6 +75,7 @@ class GivenMemory:
     numbers: dict[str, str]
     memory_ids: list[str]
     degraded: list[str]
+    whose: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         session=turn.session,
         max_tokens=count_pack_tokens(PromptForm.COMPLETION),
         known={text_of(message).strip() for message in turn.messages},
+        beside=turn.beside,
     )
     prefix, numbers = found.rendered.prefix, _numbers(found)
     return GivenMemory(
@@ -109,6 +113,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         numbers=numbers,
         memory_ids=list(dict.fromkeys([*numbers.values(), *_list_shown_ids(found, PackSection.WINDOW)])),
         degraded=found.degraded,
+        whose=found.whose,
     )
 
 
@@ -128,7 +133,8 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
     question = _ingest_once(turn, Role.USER, turn.question, before=find_last_said(turn.messages), degraded=degraded)
     told = None
     if turn.question and answer.strip():
-        note = {"context_pack_id": str(given.pack_id), "memory_ids": given.memory_ids} if given else {}
+        pack_id = str(given.pack_id) if given and given.pack_id else None
+        note = {"context_pack_id": pack_id, "memory_ids": given.memory_ids} if given else {}
         metadata = {"answer": {**note, "model": model}}
         told = _ingest_once(turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata)
     note_write(actor=turn.scope.actor, namespace_ids=[turn.scope.namespace_id])

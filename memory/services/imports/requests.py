@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from memory.services.imports.detect import recognise
 from memory.services.imports.source import clean
 from memory.services.imports.survey import preview
 from memory.services.jobs import queue
+from memory.services.tenancy.idempotency import make_once
 from memory.spool import open_folder
-from memory.types import Access, ListFilter, Scope
+from memory.types import Access, Idempotency, ListFilter, Scope
 
 # The job may take so long; it goes on in another one after half of it.
 JOB_SECONDS = 600
@@ -65,33 +67,50 @@ def preview_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> dict
     }
 
 
-def start_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> MemoryImport:
+def start_import(
+    scope: Scope, upload: ImportUpload, *, now: datetime, idempotency: Idempotency | None = None
+) -> MemoryImport:
     """Keeps the file, and queues the job that takes it in.
 
-    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others of the namespace are not over.
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others of the namespace are not over,
+    IdempotencyConflict, and NotFound where the import of a repeated request is no longer known.
     """
     with _spool(upload) as path:
         recognised = recognise(path, format=upload.format)
-        size = path.stat().st_size
-        row = _new_import(scope, upload, format=recognised.format, size=size, now=now)
-        with transaction.atomic():
-            _check_room(scope)
-            row.save(force_insert=True)
-            with path.open("rb") as stream:
-                number = 0
-                while data := stream.read(_PART_BYTES):
-                    ImportPart.objects.create(
-                        namespace_id=scope.namespace_id, import_id=row.id, number=number, data=data
-                    )
-                    number += 1
-            audit.record(
-                scope,
-                AuditEvent.IMPORT_START,
-                subject=str(row.id),
-                details={"format": row.format, "bytes": size},
-                now=now,
-            )
-            queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+        row = _new_import(scope, upload, format=recognised.format, size=path.stat().st_size, now=now)
+        return make_once(
+            idempotency,
+            make=partial(_keep_file, scope, row, path, now=now),
+            identify=lambda made: made.id,
+            find=partial(_find_own, scope),
+            now=now,
+        )
+
+
+def _find_own(scope: Scope, import_id: uuid.UUID) -> MemoryImport:
+    row = MemoryImport.objects.in_scope(scope).filter(id=import_id).first()
+    if row is None:
+        raise _not_found(import_id)
+    return row
+
+
+def _keep_file(scope: Scope, row: MemoryImport, path: Path, *, now: datetime) -> MemoryImport:
+    with transaction.atomic():
+        _check_room(scope)
+        row.save(force_insert=True)
+        with path.open("rb") as stream:
+            number = 0
+            while data := stream.read(_PART_BYTES):
+                ImportPart.objects.create(namespace_id=scope.namespace_id, import_id=row.id, number=number, data=data)
+                number += 1
+        audit.record(
+            scope,
+            AuditEvent.IMPORT_START,
+            subject=str(row.id),
+            details={"format": row.format, "bytes": row.size},
+            now=now,
+        )
+        queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
 
 

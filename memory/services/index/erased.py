@@ -23,11 +23,6 @@ WITH keys AS MATERIALIZED (
 DELETE FROM memory_posting p USING keys k
 WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
 """
-_SWEEP_VECTORS = """
-DELETE FROM memory_memoryvector v WHERE v.namespace_id = %(namespace_id)s AND v.memory_id IN (
-    SELECT e.memory_id FROM memory_erasedmemory e
-    WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s)
-"""
 _SWEEP_POSTINGS = """
 DELETE FROM memory_posting p WHERE p.namespace_id = %(namespace_id)s AND p.memory_id IN (
     SELECT e.memory_id FROM memory_erasedmemory e
@@ -48,11 +43,6 @@ def clear_vectors(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
 def clear_postings(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
     """Deletes the postings of memories that are there still; returns how many."""
     return _run(_CLEAR_POSTINGS, scope, memory_ids=list(memory_ids))
-
-
-def sweep_vectors(scope: Scope, *, erasure_id: uuid.UUID) -> int:
-    """Deletes the vectors of all memories that the erasure names; returns how many."""
-    return _run(_SWEEP_VECTORS, scope, erasure_id=erasure_id)
 
 
 def sweep_postings(scope: Scope, *, erasure_id: uuid.UUID) -> int:

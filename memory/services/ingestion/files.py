@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,9 @@ from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.admission import refuse_document_fields
 from memory.services.ingestion.file_listing import file_in_force, is_in_force, jobs_of, parts_of
 from memory.services.jobs import queue
+from memory.services.tenancy.idempotency import make_once
 from memory.spool import open_folder
-from memory.types import Scope
+from memory.types import Idempotency, Scope
 
 # The job may take so long: reading, the gate, storing.
 JOB_SECONDS = 600
@@ -56,12 +59,19 @@ class FileUpload:
     keep_original: bool = False
 
 
-def start_file(scope: Scope, upload: FileUpload, *, now: datetime, enqueue: bool = True) -> DocumentFile:
+def start_file(
+    scope: Scope,
+    upload: FileUpload,
+    *,
+    now: datetime,
+    enqueue: bool = True,
+    idempotency: Idempotency | None = None,
+) -> DocumentFile:
     """Keeps the file and queues the job that reads it. The same file again, with the same options, is the one that
     waits already, or whose document is in force. Without `enqueue` the caller reads it.
 
-    Raises FileTooLarge, InvalidInput for what is of no kind that is read, ParserUnavailable, and Conflict while
-    MAX_OPEN others of the namespace wait.
+    Raises FileTooLarge, InvalidInput for what is of no kind that is read, ParserUnavailable, Conflict while MAX_OPEN
+    others of the namespace wait, IdempotencyConflict, and NotFound where a repeated request's file is no longer known.
     """
     with spool(upload.chunks, most=settings.MEMOS_FILE_MAX_BYTES) as (path, digest):
         kind = _detect(path, upload.name)
@@ -71,25 +81,49 @@ def start_file(scope: Scope, upload: FileUpload, *, now: datetime, enqueue: bool
             ids={"session_id": row.session, "document_id": upload.document_id},
             fields={"title": row.title, "source": row.source, "metadata": row.metadata},
         )
-        with transaction.atomic():
-            lock_in_transaction(Lock.DOCUMENT_FILES, scope.namespace_id)
-            if (same := _find_same(scope, row)) is not None:
-                return same
-            _check_room(scope)
-            row.save(force_insert=True)
-            _keep_bytes(row, path)
-            details = {"document_id": row.document_id, "type": row.type, "bytes": row.size}
-            audit.record(
-                scope,
-                AuditEvent.DOCUMENT_FILE_START,
-                session=row.session,
-                subject=row.document_id,
-                details=details,
-                now=now,
-            )
-            if enqueue:
-                queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+        return make_once(
+            idempotency,
+            make=partial(_keep_file, scope, row, path, now=now, enqueue=enqueue),
+            identify=lambda made: made.id,
+            find=partial(_find_own, scope),
+            now=now,
+        )
+
+
+def _find_own(scope: Scope, file_id: uuid.UUID) -> DocumentFile:
+    row = DocumentFile.objects.in_scope(scope).filter(id=file_id).first()
+    if row is None:
+        raise NotFound(
+            "The file that this Idempotency-Key gave is no longer known, nor its document: send a new key to give it "
+            "again.",
+            detail={"header": "Idempotency-Key"},
+        )
     return row
+
+
+def _keep_file(scope: Scope, row: DocumentFile, path: Path, *, now: datetime, enqueue: bool) -> DocumentFile:
+    with transaction.atomic():
+        lock_in_transaction(Lock.DOCUMENT_FILES, scope.namespace_id)
+        if (same := _find_same(scope, row)) is not None:
+            return same
+        _check_room(scope)
+        row.save(force_insert=True)
+        _keep_bytes(row, path)
+        _record_start(scope, row, now=now)
+        if enqueue:
+            queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+    return row
+
+
+def _record_start(scope: Scope, row: DocumentFile, *, now: datetime, **more: bool) -> None:
+    audit.record(
+        scope,
+        AuditEvent.DOCUMENT_FILE_START,
+        session=row.session,
+        subject=row.document_id,
+        details={"document_id": row.document_id, "type": row.type, "bytes": row.size, **more},
+        now=now,
+    )
 
 
 def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> DocumentFile:
@@ -117,15 +151,7 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
         _require_parser(row.type)
         row.asked_at, row.finished_at, row.refusal, row.problem = now, None, "", ""
         row.save()
-        details = {"document_id": row.document_id, "type": row.type, "bytes": row.size, "again": True}
-        audit.record(
-            scope,
-            AuditEvent.DOCUMENT_FILE_START,
-            session=row.session,
-            subject=row.document_id,
-            details=details,
-            now=now,
-        )
+        _record_start(scope, row, now=now, again=True)
         queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
 

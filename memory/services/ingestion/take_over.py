@@ -67,7 +67,8 @@ class ArrivingMemory:
 
     `origin` is its id in the file. `unsearched` are the statements, [start, end), that are out of search and `names`
     terms by which it is found besides. `vectors` are those of its passages, float32, under the active model; empty: the
-    worker makes them. `settled`, `extracted`: it was compared with others, and facts were looked for in it.
+    worker makes them. `settled`, `extracted`, `preferences_read`: it was compared with others, and facts and
+    preferences were looked for in it.
     """
 
     origin: uuid.UUID
@@ -78,6 +79,7 @@ class ArrivingMemory:
     vectors: Sequence[np.ndarray] = ()
     settled: bool = False
     extracted: bool = False
+    preferences_read: bool = False
     outcome: Arrival = Arrival.NEW
     judgement: Judgement | None = field(default=None, repr=False)
     here: uuid.UUID | None = None
@@ -348,9 +350,13 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -
                 session.settled_turn = one.memory.turn
             if one.extracted and session.extracted_turn == before:
                 session.extracted_turn = one.memory.turn
+            if one.preferences_read and session.preference_turn == before:
+                session.preference_turn = one.memory.turn
         latest = max(one.memory.created_at for one in own[session.name])
         session.last_message_at = latest if session.last_message_at == now else max(session.last_message_at, latest)
-    Session.objects.bulk_update(rows, ["message_count", "settled_turn", "extracted_turn", "last_message_at"])
+    Session.objects.bulk_update(
+        rows, ["message_count", "settled_turn", "extracted_turn", "preference_turn", "last_message_at"]
+    )
 
 
 def _number_facts(scope: Scope, session: str, facts: Sequence[ArrivingMemory]) -> None:

@@ -17,7 +17,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from memory.enums import AuditEvent, LinkKind, MemoryState, Review
+from memory.enums import AuditEvent, LinkKind, MemoryState, PreferenceSource, Review
 from memory.errors import Conflict, NotFound
 from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
@@ -29,6 +29,7 @@ from memory.services.memories import retire, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
+from memory.text.choices import find_occasions, is_enough
 from memory.text.facts import is_still_told
 from memory.text.preferences import read_preferences
 from memory.types import Scope, system_access
@@ -86,6 +87,8 @@ def _follow(scope: Scope, fact: Memory, links: Sequence[MemoryLink], sources: _S
 
 
 def _stands(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
+    if _is_shown_by_choices(fact):
+        return _is_still_shown(fact, links, sources)
     alone = [link for link in links if link.confidence >= ALONE]
     if any(_says(fact, [link], sources) for link in alone):
         return True
@@ -93,10 +96,34 @@ def _stands(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> boo
     return bool(together) and _says(fact, together, sources)
 
 
-def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Whether the turns hold, and what is left of those that were changed since they were read still says the fact."""
+def _is_shown_by_choices(memory: Memory) -> bool:
+    """Whether it is a preference that choices show, of which no one says it."""
+    said = memory.metadata.get(PREFERENCE_KEY)
+    return memory.is_preference and isinstance(said, dict) and said.get("shown_by") == PreferenceSource.CHOICES
+
+
+def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
+    """Whether the choices that are left of those that it rests on are enough."""
+    said = preference.metadata[PREFERENCE_KEY]
+    own = (frozenset(map(str, said.get("key") or ())), bool(said.get("wanted")))
+    run = [
+        one
+        for row in _list_holding(links, sources)
+        for one in find_occasions(
+            row.pk,
+            text=row.text,
+            retired=spans_of(row.retired_spans),
+            place=(row.session, row.occurred_at.date().isoformat()),
+        )
+        if (one.choice.key, one.choice.wanted) == own
+    ]
+    return is_enough(run)
+
+
+def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
+    """The turns that are linked, as far as they hold."""
     rows = [sources.rows.get(link.other_id) for link in links]
-    held = [
+    return [
         row
         for row in rows
         if row is not None
@@ -104,6 +131,11 @@ def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
         and row.superseded_by is None
         and row.review != Review.SUSPECTED
     ]
+
+
+def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
+    """Whether the turns hold, and what is left of those that were changed since they were read still says the fact."""
+    held = _list_holding(links, sources)
     if len(held) < len(links):
         return False
     changed = any(

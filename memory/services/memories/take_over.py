@@ -7,8 +7,10 @@ Former texts pass the gate as texts do: one that it does not let in is not kept.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from memory.gate.fields import judge_fields
 from memory.gate.judge import judge
@@ -19,7 +21,9 @@ from memory.models import (
     MemoryUpkeep,
     MemoryVersion,
     RetiredStatement,
+    UnsurePair,
 )
+from memory.services.memories.unsure_pairs import MOST_OF_A_MEMORY, texts_hash
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -91,3 +95,52 @@ def take_over_links(scope: Scope, links: Sequence[MemoryLink]) -> tuple[int, int
     new = [one for one in kept if (one.memory_id, one.other_id, one.kind) not in known]
     MemoryLink.objects.bulk_create(new, batch_size=500, ignore_conflicts=True)
     return len(new), len(links) - len(kept)
+
+
+def take_over_pairs(scope: Scope, pairs: Sequence[UnsurePair], *, verdicts: bool, now: datetime) -> tuple[int, int]:
+    """Keeps pairs of memories that are there and say what they said when the pair was noted; returns how many are new
+    and how many are left out.
+
+    Without `verdicts` (of an unknown sender) the language model here is asked anew. Of one newer memory no more than
+    MOST_OF_A_MEMORY wait: each costs a question.
+    """
+    rows = UnsurePair.objects.in_scope(scope)
+    newer = {one.newer_id for one in pairs}
+    known = set(rows.filter(newer_id__in=newer).values_list("newer_id", "older_id", "start"))
+    waiting = Counter(rows.filter(newer_id__in=newer, verdict="").values_list("newer_id", flat=True))
+    there = {
+        memory.pk: memory
+        for memory in Memory.objects.in_scope(scope)
+        .filter(pk__in=newer | {one.older_id for one in pairs})
+        .only("text", "content_hash")
+    }
+    gate = in_force(scope.namespace_id).gate
+    new: list[UnsurePair] = []
+    present = 0
+    for one in pairs:
+        if (one.newer_id, one.older_id, one.start) in known:
+            present += 1
+            continue
+        if not verdicts:
+            one.verdict, one.explanation, one.judge, one.judged_at = "", "", "", None
+            one.attempts, one.due_at = 0, now
+        told = {"reason": one.reason, "explanation": one.explanation, "judge": one.judge}
+        if not _holds_here(one, there) or not judge_fields(told, policy=gate).decision.lets_in:
+            continue
+        if not one.verdict:
+            if waiting[one.newer_id] >= MOST_OF_A_MEMORY:
+                continue
+            waiting[one.newer_id] += 1
+        known.add((one.newer_id, one.older_id, one.start))
+        new.append(one)
+    UnsurePair.objects.bulk_create(new, batch_size=500, ignore_conflicts=True)
+    return len(new), len(pairs) - len(new) - present
+
+
+def _holds_here(pair: UnsurePair, there: dict[uuid.UUID, Memory]) -> bool:
+    """Whether both memories are there, and say what they said when the pair was noted."""
+    newer, older = there.get(pair.newer_id), there.get(pair.older_id)
+    if newer is None or older is None or newer.pk == older.pk:
+        return False
+    within = pair.end <= len(older.text) and pair.by_end <= len(newer.text)
+    return within and bytes(pair.texts_hash) == texts_hash(older, newer)

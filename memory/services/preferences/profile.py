@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
 
+from memory.enums import PreferenceSource
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, UserNamespace
 from memory.models.paging import page_of
 from memory.services.facts.sources import sources_of
 from memory.services.memories.change import state_of
 from memory.services.tenancy.users import find_user
+from memory.text import choices
 from memory.types import Access
 
 # What each further turn that says it adds to a preference's strength.
@@ -56,20 +58,25 @@ def read_profile(access: Access, *, user_id: uuid.UUID, wanted: ProfileFilter, n
         rows = rows.filter(pk__lte=wanted.cursor)
     page, following = page_of(rows.order_by("-pk").select_related("namespace"), wanted.limit)
     sources = sources_of({row.namespace_id for row in page}, [row.pk for row in page])
+    turns = Memory.objects.reachable_by(access).active().filter(pk__in=[one for own in sources.values() for one in own])
+    holding = set(turns.filter(superseded_by=None).values_list("pk", flat=True))
     return {
         "user_id": str(user.pk),
         "name": user.name,
-        "preferences": [_line(row, sources.get(row.pk, [])) for row in page],
+        "preferences": [_line(row, sources.get(row.pk, []), holding) for row in page],
         "next_cursor": str(following.pk) if following else None,
     }
 
 
-def _line(memory: Memory, evidence: Sequence[uuid.UUID]) -> dict[str, Any]:
-    """A preference with the turns that it rests on, oldest first."""
+def _line(memory: Memory, evidence: Sequence[uuid.UUID], holding: Collection[uuid.UUID]) -> dict[str, Any]:
+    """A preference with the turns that it rests on, oldest first; those that are `holding` make it stronger."""
     said = memory.metadata.get(PREFERENCE_KEY)
     said = said if isinstance(said, dict) else {}
     strength = said.get("strength")
     strength = float(strength) if isinstance(strength, int | float) else USUAL_STRENGTH
+    further = max(0, sum(one in holding for one in evidence) - 1)
+    by_choices = said.get("shown_by") == PreferenceSource.CHOICES
+    strength = min(choices.MOST, strength + choices.STEP * further) if by_choices else strength + SAID_AGAIN * further
     standing = state_of(memory)
     return {
         "memory_id": str(memory.pk),
@@ -79,7 +86,8 @@ def _line(memory: Memory, evidence: Sequence[uuid.UUID]) -> dict[str, Any]:
         "object": str(said.get("object", "")),
         "wanted": bool(said.get("wanted")),
         "scope": str(said.get("scope", "")),
-        "strength": round(max(0.0, min(1.0, strength + SAID_AGAIN * max(0, len(evidence) - 1))), 4),
+        "strength": round(max(0.0, min(1.0, strength)), 4),
+        "shown_by": (PreferenceSource.CHOICES if by_choices else PreferenceSource.STATEMENT).value,
         "evidence": [str(identity) for identity in evidence],
         "valid_from": memory.holds_from.isoformat(),
         "valid_to": standing["valid_to"],

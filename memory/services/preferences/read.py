@@ -26,6 +26,7 @@ from memory.services.facts.store import lock_as_read, take_quota, turn_of
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.jobs import queue
 from memory.services.preferences import store
+from memory.services.preferences.choices import READ, find_shown
 from memory.services.preferences.due import reading_of
 from memory.services.preferences.store import NewPreference
 from memory.services.tenancy.policy import in_force
@@ -35,10 +36,6 @@ from memory.types import Scope
 
 # Turns that one transaction takes in: of rules, and of those that a model reads at a time.
 BATCH_TURNS, MODEL_TURNS = 200, 12
-_READ = (
-    "id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by", "retired_spans",
-    "content_hash", "review", "session",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -92,7 +89,7 @@ def _read_batch(scope: Scope, session: str, reading: PreferenceReading, *, now: 
         return None
     reader = find_preference_reader() if reading == PreferenceReading.MODEL else None
     rows = Memory.objects.in_scope(scope).in_session(session).filter(turn__gt=state.preference_turn).order_by("turn")
-    new = list(rows.only(*_READ)[: MODEL_TURNS if reader else BATCH_TURNS])
+    new = list(rows.only(*READ)[: MODEL_TURNS if reader else BATCH_TURNS])
     last = new[-1].turn if new else state.message_count
     told = [row for row in new if _may_be_read(row)]
     found = [NewPreference(row, one) for row in told for one in read_preferences(row.text, spans_of(row.retired_spans))]
@@ -101,13 +98,15 @@ def _read_batch(scope: Scope, session: str, reading: PreferenceReading, *, now: 
         answered = reader.read_preferences(turns)
         model_calls.note_answer(model_calls.LANGUAGE)
         found += _check(told, answered, found)
-    found = [one for one in found if _let_in(scope, one)]
+    shown, reversals = find_shown(scope, told)
+    found = [one for one in [*found, *shown] if _let_in(scope, one)]
     embedded = embed_or_none([passages_to_embed(one.stated.text, one.turn.speaker) for one in found]) if found else None
     with transaction.atomic():
         room = take_quota(scope, len(found), now=now)
         lock_in_transaction(Lock.PREFERENCES, scope.namespace_id)
         row = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
-        read = {one.turn.pk: (bytes(one.turn.content_hash), one.turn.retired_spans) for one in found}
+        rests_on = [turn for one in found for turn in one.turns] + [one.turn for one in reversals]
+        read = {turn.pk: (bytes(turn.content_hash), turn.retired_spans) for turn in rests_on}
         if row is None or row.preference_turn != state.preference_turn:
             transaction.set_rollback(True)
             return None
@@ -115,9 +114,9 @@ def _read_batch(scope: Scope, session: str, reading: PreferenceReading, *, now: 
             # One of them was changed meanwhile: they are read anew.
             transaction.set_rollback(True)
             return PreferencesRead()
-        stored = store.store_preferences(scope, session, found[:room], embedded, now=now)
+        stored = store.store_preferences(scope, session, found[:room], embedded, reversals=reversals, now=now)
         Session.objects.in_scope(scope).filter(name=session).update(preference_turn=last)
-        if found:
+        if found or stored.superseded:
             store.record(scope, session, stored, turns=len(told), now=now)
     return PreferencesRead(len(told), len(stored.made), stored.merged, stored.superseded)
 

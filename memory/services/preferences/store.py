@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from memory import audit
-from memory.enums import AuditEvent, LinkKind, MemoryState
+from memory.enums import AuditEvent, LinkKind, MemoryState, PreferenceSource
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, MemoryLink
 from memory.models.keys import new_id
@@ -22,6 +22,7 @@ from memory.services.index.embedding import Embedded
 from memory.services.jobs import queue
 from memory.services.memories.change import AS_IT_COMES, lock_memories, store_change
 from memory.services.memories.supersede import end_memory
+from memory.text.choices import reduce_key
 from memory.text.facts import bears
 from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
@@ -30,6 +31,7 @@ from memory.types import Scope, system_access
 # Who links preferences to turns, and has a newer one take the place of an older.
 ACTOR = "rule:preferences"
 _REASON = "The speaker says so there."
+_CHOSEN = "The speaker chooses so there."
 _CHANGED = "The same person says otherwise later."
 # Preferences of a holder, the newest, that a new one is compared with.
 _COMPARED = 2_000
@@ -38,11 +40,29 @@ _COMPARED_BY = ("pk", "text", "speaker", "metadata", "occurred_at", "valid_from"
 
 @dataclass(frozen=True, slots=True)
 class NewPreference:
-    """What a turn states; `by_model`: a language model read it there."""
+    """What a turn states; `by_model`: a language model read it there. `evidence`: the turns whose choices show it, of
+    which `turn` is the first; none of what is stated."""
 
     turn: Memory
     stated: StatedPreference
     by_model: bool = False
+    evidence: tuple[Memory, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Memory, ...]:
+        """The turns that it rests on."""
+        return self.evidence or (self.turn,)
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """What a holder has come to choose the opposite of: `key` names it, `wanted` is how it was before, `turn` is where
+    that ended."""
+
+    holder: str
+    key: frozenset[str]
+    wanted: bool
+    turn: Memory
 
 
 @dataclass(slots=True)
@@ -67,11 +87,21 @@ class _Known:
     wanted: bool
     since: datetime
     is_active: bool = True
+    is_shown: bool = False
+
+    def is_about(self, other: _Known) -> bool:
+        """Whether one is shown by choices of what the other one says."""
+        return self.holder == other.holder and reduce_key(self.key) == reduce_key(other.key)
+
+    def ends_by(self, reversal: Reversal) -> bool:
+        """Whether it is what the holder has come to choose the opposite of."""
+        return (self.holder, self.key, self.wanted) == (reversal.holder, reversal.key, reversal.wanted)
 
     def is_same(self, other: _Known) -> bool:
         """Whether both say the same of the same thing."""
         return (
             self.holder == other.holder
+            and self.is_shown == other.is_shown
             and self.wanted == other.wanted
             and (self.key, self.topic, self.scope) == (other.key, other.topic, other.scope)
         )
@@ -80,24 +110,33 @@ class _Known:
         """Whether the two cannot both hold: the same thing is wanted and not, or there are two favourites of a kind."""
         if self.holder != other.holder or self.scope != other.scope or not self.is_active:
             return False
+        if self.is_shown != other.is_shown:
+            return False
         if self.topic and self.topic == other.topic:
             return self.key != other.key
         return self.key == other.key and self.wanted != other.wanted
 
 
 def store_preferences(
-    scope: Scope, session: str, found: Sequence[NewPreference], embedded: Embedded | None, *, now: datetime
+    scope: Scope,
+    session: str,
+    found: Sequence[NewPreference],
+    embedded: Embedded | None,
+    *,
+    reversals: Sequence[Reversal] = (),
+    now: datetime,
 ) -> StoredPreferences:
     """Stores those that their holders do not have; one that is there is linked to the turn that says it again, and one
-    that a later one denies ends where that begins.
+    that a later one denies ends where that begins. What choices showed ends with `reversals`, and with what is said.
 
     Inside the transaction that has `Lock.PREFERENCES`, the session and the turns. `embedded`: the vectors of `found`,
     in their order, and of what may follow; None: the worker makes them.
     """
     done = StoredPreferences()
-    if not found:
+    if not found and not reversals:
         return done
-    known = _list_known(scope, {one.turn.speaker for one in found})
+    holders = {one.turn.speaker for one in found} | {one.holder for one in reversals}
+    known = _list_known(scope, holders)
     new: list[tuple[int, Memory]] = []
     links: list[MemoryLink] = []
     ends: list[tuple[uuid.UUID, uuid.UUID]] = []
@@ -105,14 +144,22 @@ def store_preferences(
     for place, one in enumerate(found):
         said = _compare_as(one)
         same = next((other for other in known if other.is_same(said)), None)
+        if said.is_shown and any(not other.is_shown and other.is_about(said) for other in known):
+            # What people say of themselves outweighs what they do.
+            continue
         if same is not None:
             done.merged += 1
             away = away or not same.is_active
-            links.append(_link(scope, same.id, one, same.text, now=now))
+            links += _link(scope, same.id, one, same.text, now=now)
             continue
         memory = _memory(scope, session, one, identity=said.id, now=now)
         new.append((place, memory))
-        links.append(_link(scope, memory.pk, one, memory.text, now=now))
+        links += _link(scope, memory.pk, one, memory.text, now=now)
+        if not said.is_shown:
+            for other in [other for other in known if other.is_shown and other.is_about(said)]:
+                known.remove(other)
+                if other.is_active:
+                    ends.append((other.id, said.id))
         for other in [other for other in known if other.denies(said)]:
             older, newer = (other, said) if other.since <= said.since else (said, other)
             ends.append((older.id, newer.id))
@@ -121,6 +168,12 @@ def store_preferences(
             said = newer
         if said.id == memory.pk and said not in known:
             known.append(said)
+    ends += [
+        (other.id, one.turn.pk)
+        for one in reversals
+        for other in known
+        if other.is_shown and other.is_active and other.ends_by(one)
+    ]
     kept = embedded.only([place for place, _ in new]) if embedded is not None else None
     insert_derived(scope, session, [memory for _, memory in new], kept)
     MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
@@ -180,7 +233,7 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
                 _Known(
                     row.pk, row.text, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
                     str(said.get("scope", "")), bool(said.get("wanted")), row.holds_from,
-                    row.state == MemoryState.ACTIVE,
+                    row.state == MemoryState.ACTIVE, said.get("shown_by") == PreferenceSource.CHOICES,
                 )
             )  # fmt: skip
     return found
@@ -197,6 +250,7 @@ def _compare_as(new: NewPreference) -> _Known:
         stated.scope,
         stated.wanted,
         new.turn.occurred_at,
+        is_shown=bool(new.evidence),
     )
 
 
@@ -211,6 +265,7 @@ def _memory(scope: Scope, session: str, new: NewPreference, *, identity: uuid.UU
         "topic": stated.topic,
         "key": sorted(stated.key),
         "by": "model" if new.by_model else "rules",
+        "shown_by": PreferenceSource.CHOICES.value if new.evidence else PreferenceSource.STATEMENT.value,
     }
     return Memory(
         id=identity,
@@ -228,17 +283,20 @@ def _memory(scope: Scope, session: str, new: NewPreference, *, identity: uuid.UU
     )
 
 
-def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, text: str, *, now: datetime) -> MemoryLink:
+def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, text: str, *, now: datetime) -> list[MemoryLink]:
     """A turn that has not all the words of the preference, which another one told, does not carry it alone: these go
-    when the other is erased."""
-    says_all = text == new.stated.text or bears(text, new.stated.object, turn_of(new.turn))
-    return MemoryLink(
-        namespace_id=scope.namespace_id,
-        memory_id=preference_id,
-        kind=LinkKind.DERIVED_FROM,
-        other_id=new.turn.pk,
-        reason=_REASON,
-        confidence=ALONE if says_all else TOGETHER,
-        actor=ACTOR,
-        created_at=now,
-    )
+    when the other is erased. No choice shows a preference alone: when one is erased, the others are read anew."""
+    says_all = not new.evidence and (text == new.stated.text or bears(text, new.stated.object, turn_of(new.turn)))
+    return [
+        MemoryLink(
+            namespace_id=scope.namespace_id,
+            memory_id=preference_id,
+            kind=LinkKind.DERIVED_FROM,
+            other_id=turn.pk,
+            reason=_CHOSEN if new.evidence else _REASON,
+            confidence=ALONE if says_all else TOGETHER,
+            actor=ACTOR,
+            created_at=now,
+        )
+        for turn in new.turns
+    ]

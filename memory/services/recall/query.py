@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from memory.retrieval.rendered_pack import RenderedPack
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, explain_hits, find, start
+from memory.services.recall.search_across import HitOf, name_owners, search_across
 from memory.services.summaries import refresh
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
@@ -47,7 +48,8 @@ FALLBACK_SUMMARY_CHARS = 2000
 class QueryAnswer:
     """All that a query found, and its text for an agent. Tokens count the raw material and that text.
 
-    `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `SearchResult`.
+    `pack_id` is None for a dry run and for what several namespaces answer, of which no pack is kept. `answerable`: see
+    `SearchResult`. `across`: the hits of several namespaces; `whose`: by the memory's id, whose each is.
     """
 
     pack_id: uuid.UUID | None
@@ -61,11 +63,13 @@ class QueryAnswer:
     condensed_summary: str
     token_original: int
     degraded: list[str]
+    across: Sequence[HitOf] = ()
+    whose: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def explanations(self) -> list[dict[str, Any]]:
         """Where each hit's score comes from, in the hits' order."""
-        return explain_hits(self.retrieval)
+        return [one.explanation for one in self.across] or explain_hits(self.retrieval)
 
     @property
     def token_condensed(self) -> int:
@@ -79,7 +83,13 @@ class QueryAnswer:
 
 
 def query(
-    scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None, known: Collection[str] = ()
+    scope: Scope,
+    ask: Ask,
+    *,
+    session: str,
+    max_tokens: int | None = None,
+    known: Collection[str] = (),
+    beside: Sequence[Scope] = (),
 ) -> QueryAnswer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
@@ -88,6 +98,9 @@ def query(
     what was recorded later of the window and the summaries too, and asks for no summary. With Redis away the window is
     empty and `degraded` says so. A dry run keeps no pack and asks for no summary. The pack does not keep the candidates
     that did not come back.
+
+    Namespaces `beside` are searched as well; session, pinned memories and summary are those of `scope`. Then no pack is
+    kept, which would hold what others may erase, and each namespace records that it was asked.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -99,7 +112,13 @@ def query(
         messages, degraded = _window(scope, session, ask.as_of)
         durable = _durable(scope, ask) if context.has_pinned else []
     summary = context.summary
-    found = find(scope, ask, started=started, changes=context.changes)
+    across: Sequence[HitOf] = ()
+    if beside:
+        searched = search_across([scope, *beside], ask, started=started)
+        across, found = searched.hits, searched.to_result()
+    else:
+        found = find(scope, ask, started=started, changes=context.changes)
+    owners = name_owners(across) if across else [{} for _ in found.hits]
     card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
     tokenizer = settings.MEMOS_TOKENIZER
@@ -124,13 +143,13 @@ def query(
         window=messages,
         summary=summary.text if summary else "",
         summary_id=str(summary.id) if summary else None,
-        chunks=[chunk(hit) for hit in found.hits],
+        chunks=[{**chunk(hit), **whose} for hit, whose in zip(found.hits, owners, strict=True)],
         answerable=found.answerable,
         rendered=rendered,
     )
     knowledge = rendered.knowledge if found.hits or messages else ""
     answer = QueryAnswer(
-        pack_id=None if ask.dry_run else new_id(),
+        pack_id=None if ask.dry_run or beside else new_id(),
         pack=pack,
         rendered=rendered,
         retrieval=found.retrieval,
@@ -141,8 +160,10 @@ def query(
         condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
         token_original=rendered.procedural_tokens + _original_tokens(found.hits, messages, durable, summary),
         degraded=[*found.degraded, *degraded],
+        across=across,
+        whose={str(one.hit.id): whose for one, whose in zip(across, owners, strict=False)},
     )
-    if ask.dry_run:
+    if answer.pack_id is None:
         return answer
     with tracing.span("recall store"):
         return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)

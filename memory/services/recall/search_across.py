@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory import caller, deadline
 from memory.postgresql import reach
 from memory.retrieval.hits import Hit
-from memory.services.recall.search import DROPPED_SHOWN, Ask, SearchResult, search, start
+from memory.retrieval.pipeline import Retrieval
+from memory.services.cubes.find import cubes_of, describe_whose
+from memory.services.recall.search import DROPPED_SHOWN, Ask, SearchResult, Started, search, start
 from memory.types import Scope
 
 
@@ -26,30 +29,55 @@ class HitOf:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAcross:
-    """What a question found in several namespaces: `hits`, best first; the rest as in `SearchResult`."""
+    """What a question found in several namespaces: `hits`, best first; the rest as in `SearchResult`.
+
+    `considered`: how many memories of all of them were.
+    """
 
     hits: list[HitOf]
+    considered: int
     answerable: bool
     dropped: list[dict[str, Any]]
     weights: dict[str, float]
     milliseconds: dict[str, float]
     degraded: list[str]
 
+    def to_result(self) -> SearchResult:
+        """The same as of one namespace: its hits are ranked among all."""
+        hits = [replace(one.hit, rank=rank) for rank, one in enumerate(self.hits, start=1)]
+        return SearchResult(
+            retrieval=Retrieval(hits, self.considered, self.weights, self.milliseconds),
+            dropped=self.dropped,
+            degraded=self.degraded,
+            narrowed={},
+            answerable=self.answerable,
+        )
 
-def search_across(scopes: Sequence[Scope], ask: Ask) -> SearchedAcross:
+
+def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None = None) -> SearchedAcross:
     """The `ask.top_k` memories of all these namespaces that answer best, by their relevance, which is calibrated alike.
 
-    Each namespace records that it was asked. Raises EmbeddingUnavailable, SearchTimedOut, DeadlineExceeded.
+    Each namespace records that it was asked. `started`: what `start(ask)` gave. Raises EmbeddingUnavailable,
+    SearchTimedOut, DeadlineExceeded.
     """
-    with _within(scopes[0]):
-        # What the call of a model costs is put down to the first.
-        started = start(ask)
+    if started is None:
+        with _within(scopes[0]):
+            # What the call of a model costs is put down to the first.
+            started = start(ask)
     results = []
     for scope in scopes:
         deadline.check()
         with _within(scope):
             results.append((scope, search(scope, ask, started=started)))
     return _join(results, top_k=ask.top_k)
+
+
+def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
+    """Whose each hit is: its `namespace`, and the `cube` that this is (None where it is none)."""
+    scopes = {one.scope for one in hits}
+    with reach.within(*(scope.namespace_id for scope in scopes)):
+        described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
+    return [{"namespace": one.scope.namespace, "cube": described.get(one.scope.namespace_id)} for one in hits]
 
 
 @contextmanager
@@ -65,11 +93,16 @@ def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> Searc
         for hit, explanation in zip(found.hits, found.explanations, strict=True)
     ]
     hits.sort(key=lambda one: (-one.hit.relevance, -one.hit.score))
+    # A cube that was loaded with the ids of another may hold the same memory: it is told once.
+    each: dict[uuid.UUID, HitOf] = {}
+    for one in hits:
+        each.setdefault(one.hit.id, one)
     milliseconds: Counter[str] = Counter()
     for _, found in results:
         milliseconds.update(found.retrieval.milliseconds)
     return SearchedAcross(
-        hits=hits[:top_k],
+        hits=list(each.values())[:top_k],
+        considered=sum(found.retrieval.considered for _, found in results),
         answerable=any(found.answerable for _, found in results),
         dropped=[dropped for _, found in results for dropped in found.dropped][:DROPPED_SHOWN],
         weights=dict(results[0][1].retrieval.weights),

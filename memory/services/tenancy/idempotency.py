@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db import transaction
+from django.utils.crypto import salted_hmac
 
 from memory.errors import IdempotencyConflict
 from memory.models import IdempotencyRecord
+from memory.models.keys import new_id
 from memory.types import Idempotency
 
 # Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
 ERASED = ""
+
+Made = TypeVar("Made")
 
 
 def find_answer(idempotency: Idempotency) -> IdempotencyRecord | None:
@@ -55,6 +61,35 @@ def claim(
     )
     stored = IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key)
     return stored.values_list("memory_ids", flat=True).get() == ids
+
+
+def make_once(
+    idempotency: Idempotency | None,
+    *,
+    make: Callable[[], Made],
+    identify: Callable[[Made], uuid.UUID],
+    find: Callable[[uuid.UUID], Made],
+    now: datetime,
+) -> Made:
+    """What `make` makes, in a transaction; for a key that came before what it made then, as `find` finds it now.
+
+    `identify` gives the id by which it is found. Raises IdempotencyConflict, and what `make` and `find` raise.
+    """
+    if idempotency is None:
+        return make()
+    # An erasure does not find it by the memories that came of it: without the server's secret the hash tells nothing.
+    sealed = salted_hmac("memos.idempotency", idempotency.body_hash, algorithm="sha256").hexdigest()
+    idempotency = replace(idempotency, body_hash=sealed)
+    if record := find_answer(idempotency):
+        return find(uuid.UUID(record.answer["id"]))
+    with transaction.atomic():
+        if claim(idempotency, memory_ids=[new_id()], now=now):
+            made = make()
+            amend(idempotency, answer={"id": str(identify(made))})
+            return made
+    record = find_answer(idempotency)
+    assert record is not None
+    return find(uuid.UUID(record.answer["id"]))
 
 
 def amend(idempotency: Idempotency, **changes: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,8 @@ from memory import audit
 from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, GateAction
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
+from memory.gate.fields import judge_fields
+from memory.gate.judge import DEFAULT_POLICY
 from memory.gate.policy import GatePolicy
 from memory.governance.policy import Effective, Policy, contradictions, effective, flatten, nest
 from memory.models import Namespace, NamespacePolicy
@@ -153,21 +155,35 @@ def put_policy(
             updated_at=now,
         )
         after = _governing(row)
-        changed = [key for key in BY_KEY if before.effective.values[key] != after.effective.values[key]]
-        audit.record(
-            scope,
-            AuditEvent.POLICY_CHANGE,
-            subject=str(row.version),
-            details={
-                "reason": reason,
-                "before": {"version": before.version, "overrides": nest(before.overrides)},
-                "after": {"version": row.version, "overrides": nest(overrides)},
-                "changed": {key: [before.effective.values[key], after.effective.values[key]] for key in changed},
-            },
-            now=now,
-        )
+        _record_change(scope, before, after, reason=reason, now=now)
     _in_force.forget(scope.namespace_id)
     return after
+
+
+def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reason: str, now: datetime) -> bool:
+    """Gives a namespace that never had a policy of its own the `versions` of another: all of them, as they were made;
+    the last is in force. `reason` is of the audit event. False when it has one.
+
+    Of former versions, values that this server does not know are left out, and reasons that the gate does not let in.
+    Raises InvalidInput, which names every wrong value of the last.
+    """
+    check_overrides(nest(_drop_unknown(versions[-1].overrides)), namespace_id=scope.namespace_id)
+    with transaction.atomic():
+        Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
+        lock_in_transaction(Lock.POLICY, scope.namespace_id)
+        before = governing(scope.namespace_id)
+        if before.version:
+            return False
+        for row in versions:
+            row.overrides = flatten(nest(_drop_unknown(row.overrides)))[0]
+            verdict = judge_fields({"reason": row.reason}, policy=DEFAULT_POLICY)
+            row.reason = str(verdict.values["reason"]) if verdict.decision.lets_in else ""
+        if versions[-1].overrides.get(index_choice.KEY) == index_choice.HNSW:
+            index_choice.check_hnsw(scope)
+        NamespacePolicy.objects.bulk_create(versions)
+        _record_change(scope, before, _governing(versions[-1]), reason=reason, now=now)
+    _in_force.forget(scope.namespace_id)
+    return True
 
 
 def check_overrides(wanted: Mapping[str, Any], *, namespace_id: int | None = None) -> dict[str, Value]:
@@ -192,12 +208,32 @@ def propose(wanted: Mapping[str, Any]) -> Effective:
     return _effective(check_overrides(wanted))
 
 
+def _record_change(scope: Scope, before: Governing, after: Governing, *, reason: str, now: datetime) -> None:
+    changed = [key for key in BY_KEY if before.effective.values[key] != after.effective.values[key]]
+    audit.record(
+        scope,
+        AuditEvent.POLICY_CHANGE,
+        subject=str(after.version),
+        details={
+            "reason": reason,
+            "before": {"version": before.version, "overrides": nest(before.overrides)},
+            "after": {"version": after.version, "overrides": nest(after.overrides)},
+            "changed": {key: [before.effective.values[key], after.effective.values[key]] for key in changed},
+        },
+        now=now,
+    )
+
+
+def _drop_unknown(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in overrides.items() if key in BY_KEY}
+
+
 def _governing(row: NamespacePolicy | None) -> Governing:
     if row is None:
         found = _effective({})
         return Governing(found, {}, 0, {})
     # A key that a later MemOS no longer knows says nothing.
-    overrides = {key: value for key, value in row.overrides.items() if key in BY_KEY}
+    overrides = _drop_unknown(row.overrides)
     found = _effective(overrides)
     problems = contradictions(found.values) | _model_problems(overrides, row.namespace_id)
     return Governing(found, overrides, row.version, problems, row.reason, row.updated_by, row.updated_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -16,10 +17,11 @@ from memory.gate.fields import judge_fields
 from memory.models import User, UserNamespace
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
+from memory.services.tenancy.idempotency import make_once
 from memory.services.tenancy.namespaces import scope_for
 from memory.services.tenancy.notes import clean_note, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
-from memory.types import Access, ChangeTerms, ListFilter, Scope
+from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
 
 MAX_NAME_CHARS = 128
 MOST_NAMESPACES = 100
@@ -36,10 +38,12 @@ def create_user(
     namespaces: Collection[str] = (),
     now: datetime,
     request_id: str = "",
+    idempotency: Idempotency | None = None,
 ) -> User:
     """Makes a user who belongs to `namespace`; `namespaces` are others that are the user's.
 
-    Raises NotFound for a namespace that the caller does not reach, InvalidInput, and Conflict for a name that is taken.
+    Raises NotFound for a namespace that the caller does not reach, InvalidInput, IdempotencyConflict, and Conflict for
+    a name that is taken.
     """
     scope = scope_for(access, name=namespace, request_id=request_id, create=False)
     others = _find_namespaces(access, namespaces, home=scope)
@@ -53,6 +57,16 @@ def create_user(
         created_at=now,
         updated_at=now,
     )
+    return make_once(
+        idempotency,
+        make=partial(_store, scope, user, others, now=now),
+        identify=lambda made: made.pk,
+        find=lambda identity: find_user(access, user_id=identity),
+        now=now,
+    )
+
+
+def _store(scope: Scope, user: User, others: Mapping[int, str], *, now: datetime) -> User:
     try:
         with transaction.atomic():
             user.save(force_insert=True)
@@ -62,7 +76,7 @@ def create_user(
             details = {"namespaces": sorted(others.values())}
             audit.record(scope, AuditEvent.USER_CREATE, subject=str(user.pk), details=details, now=now)
     except IntegrityError as error:
-        raise _refuse_name(error, user.name, namespace) from error
+        raise _refuse_name(error, user.name, scope.namespace) from error
     return user
 
 

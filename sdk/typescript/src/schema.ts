@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Answer from a cube, as the classic route does: `data` is the text
-         * @description Answers from a cube, as MemTensor's server does.
+         * @description Answers from cubes, as MemTensor's server does.
          */
         post: operations["memtensor_classic_chat"];
         delete?: never;
@@ -155,6 +155,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mem_cubes/{mem_cube_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a cube and its shares; the namespace and its memories stay
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        delete: operations["memtensor_classic_unregister_cube"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mem_cubes/{mem_cube_id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share a cube with a user, for reading unless `level` says otherwise
+         * @description Cubes, as MemTensor's server makes and finds them.
+         */
+        post: operations["memtensor_classic_share_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/memories": {
         parameters: {
             query?: never;
@@ -178,6 +218,34 @@ export interface paths {
          * @description `/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's.
          */
         delete: operations["mem0_server_delete_all"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/memories/{mem_cube_id}/{memory_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One memory of a cube
+         * @description `/memories/{mem_cube_id}/{memory_id}`.
+         */
+        get: operations["memtensor_classic_get"];
+        /**
+         * Correct what a memory says; the former text is kept as a version
+         * @description `/memories/{mem_cube_id}/{memory_id}`.
+         */
+        put: operations["memtensor_classic_update"];
+        post?: never;
+        /**
+         * Delete a memory; it can be restored
+         * @description `/memories/{mem_cube_id}/{memory_id}`.
+         */
+        delete: operations["memtensor_classic_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -306,7 +374,7 @@ export interface paths {
         put?: never;
         /**
          * Answer from a cube, and remember both
-         * @description Answers from a cube, as MemTensor's server does.
+         * @description Answers from cubes, as MemTensor's server does.
          */
         post: operations["memtensor_chat"];
         delete?: never;
@@ -326,9 +394,29 @@ export interface paths {
         put?: never;
         /**
          * The same, sent while it is made
-         * @description Answers from a cube, as MemTensor's server does.
+         * @description Answers from cubes, as MemTensor's server does.
          */
         post: operations["memtensor_chat_stream"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/chat/stream/playground": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same stream, where MemTensor's playground asks for it
+         * @description Answers from cubes, as MemTensor's server does.
+         */
+        post: operations["memtensor_chat_playground"];
         delete?: never;
         options?: never;
         head?: never;
@@ -369,6 +457,26 @@ export interface paths {
          * @description Memories, as MemTensor's server has them under `/product`.
          */
         post: operations["memtensor_delete_memory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/delete_memory_by_record_id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete all memories of a cube, under a record by which they are recovered
+         * @description Deletes all of a cube under a record, and brings back what one has deleted.
+         */
+        post: operations["memtensor_delete_by_record"];
         delete?: never;
         options?: never;
         head?: never;
@@ -495,6 +603,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/product/get_memory_dashboard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The same, for dashboards
+         * @description Memories, as MemTensor's server has them under `/product`.
+         */
+        post: operations["memtensor_get_memory_dashboard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/product/get_user_names_by_memory_ids": {
         parameters: {
             query?: never;
@@ -509,6 +637,26 @@ export interface paths {
          * @description Memories, as MemTensor's server has them under `/product`.
          */
         post: operations["memtensor_get_user_names"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/product/recover_memory_by_record_id": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bring back the memories that a record has deleted
+         * @description Deletes all of a cube under a record, and brings back what one has deleted.
+         */
+        post: operations["memtensor_recover_by_record"];
         delete?: never;
         options?: never;
         head?: never;
@@ -793,6 +941,26 @@ export interface paths {
          * @description Users, as MemTensor's server has them: by the names that their memories are added under.
          */
         post: operations["memtensor_classic_create_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The user whose key it is, and the cubes that the key reaches
+         * @description Users, as MemTensor's server has them: by the names that their memories are added under.
+         */
+        get: operations["memtensor_classic_me"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4319,7 +4487,7 @@ export interface components {
             stream?: boolean | null;
             /** @description Who is served: where nothing names a session, each user has one */
             user?: string | null;
-            /** @description `memos_namespace` and `memos_session`, where no header names them, stay here; others are passed on */
+            /** @description `memos_namespace`, `memos_session` and `memos_cubes`, where no header names them, stay here; others are passed on */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -4344,6 +4512,8 @@ export interface components {
              * @description What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)
              */
             valid_at?: string | null;
+            /** @description Cubes that are searched beside the namespace, where alone anything is remembered; no pack is kept */
+            cubes?: string[];
             /** @description The session whose window and summary come along; left out: that of the day, named by its UTC date */
             session_id?: string;
             /** @description `extractive` quotes; `provider/model` names one of the configured ones. Left out: the configured one for answers, or quotes where there is none */
@@ -4359,7 +4529,12 @@ export interface components {
             /** @description Instead of `message`: what is new in the session, the user's question last. All of it is remembered */
             messages?: components["schemas"]["MessageRequest"][];
         };
+        /** @description Whose a memory is, where a question names `cubes`. */
         Chunk: {
+            /** @description Where it is from, if `cubes` were named */
+            namespace?: string;
+            /** @description Whose it is; null: a namespace's, no cube's */
+            cube?: components["schemas"]["CubeOfHit"] | null;
             /** Format: uuid */
             id: string;
             tier: string;
@@ -4378,7 +4553,12 @@ export interface components {
             retired_statements: number[][];
             metadata: components["schemas"]["HitMetadata"];
         };
+        /** @description Whose a memory is, where a question names `cubes`. */
         Citation: {
+            /** @description Where it is from, if `cubes` were named */
+            namespace?: string;
+            /** @description Whose it is; null: a namespace's, no cube's */
+            cube?: components["schemas"]["CubeOfHit"] | null;
             /** @description The memory's number in `answer`, from 1 */
             n: number;
             /** Format: uuid */
@@ -4469,6 +4649,11 @@ export interface components {
          * @enum {string}
          */
         CitedAnswerReasonEnum: "nothing_found" | "below_relevance_floor" | "nothing_quotable" | "not_in_sources";
+        /** @description Not used: `id` and `metadata` of their memory items. */
+        ClassicUpdateRequest: {
+            /** @description What it says from now on */
+            memory: string;
+        };
         Compared: {
             /** Format: double */
             base: number;
@@ -4804,7 +4989,7 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
-        /** @description What a dump holds beside memories, sessions, summaries, documents, entities and the policy. */
+        /** @description What a dump holds beside memories, sessions, summaries, documents, entities, prompts, tools and policies. */
         CubeDumpRequest: {
             /**
              * @description So that they need not be made anew
@@ -4861,7 +5046,7 @@ export interface components {
             done: number;
             /** @description 0 until it is known */
             total: number;
-            /** @description Of a load: by part, how many are new, present (there already), redacted, quarantined, rejected (by the gate), erased (and stay so), left_out or unreadable */
+            /** @description Of a load: by part, how many are new, present (there already), redacted, quarantined, rejected (by the gate), erased (and stay so), left_out or unreadable; under `legal_holds`, how many of the new memories keep theirs (new) or not (left_out) */
             counts: {
                 [key: string]: {
                     [key: string]: number;
@@ -4972,6 +5157,13 @@ export interface components {
              */
             policy?: boolean;
             /**
+             * @description Also prompts and tools; needs the scope admin
+             * @default false
+             */
+            procedures?: boolean;
+            /** @description Whether memories keep their legal holds; needs the scope admin, and is so with it if not said */
+            holds?: boolean | null;
+            /**
              * @description Also what waits in the quarantine; needs the scope admin
              * @default false
              */
@@ -5073,9 +5265,18 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        DeleteRecordRequest: {
+            /** @description All memories of this cube are deleted */
+            mem_cube_id: string;
+            /** @description The client's name for this deletion: sent again, it deletes nothing more */
+            record_id: string;
+            hard_delete?: boolean | null;
+        };
         Deleted: {
-            status: components["schemas"]["DeletedStatusEnum"];
+            status: components["schemas"]["MemTensorProgressEnum"];
             deleted: number;
+            /** @description Of each cube: POST /product/recover_memory_by_record_id brings its memories back; none of memories that were named by `memory_ids` */
+            record_ids: string[];
         };
         DeletedCounts: {
             redis_keys: number;
@@ -5088,12 +5289,6 @@ export interface components {
             quarantined: number;
             audit: number;
         };
-        /**
-         * @description * `success` - success
-         *     * `in_progress` - in_progress
-         * @enum {string}
-         */
-        DeletedStatusEnum: "success" | "in_progress";
         Delivery: {
             /** Format: uuid */
             id: string;
@@ -6149,7 +6344,12 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        /** @description Whose a memory is, where a question names `cubes`. */
         Hit: {
+            /** @description Where it is from, if `cubes` were named */
+            namespace?: string;
+            /** @description Whose it is; null: a namespace's, no cube's */
+            cube?: components["schemas"]["CubeOfHit"] | null;
             /** Format: uuid */
             id: string;
             tier: string;
@@ -6169,10 +6369,6 @@ export interface components {
             metadata: components["schemas"]["HitMetadata"];
             /** @description Of a search of several cubes, `rank` and `final` are those within the cube */
             explanation: components["schemas"]["Explanation"];
-            /** @description Where it is from, if `cubes` were named */
-            namespace?: string;
-            /** @description Whose it is; null: a namespace's, no cube's */
-            cube?: components["schemas"]["CubeOfHit"] | null;
         };
         /** @description With `fields`, only those and `id` and `memory`. */
         HitMemory: {
@@ -6843,6 +7039,17 @@ export interface components {
             /** @description Who says it */
             name?: string | null;
         };
+        MemTensorAccessibleCube: {
+            /** Format: uuid */
+            cube_id: string;
+            /** @description The name of its namespace, which names it as well */
+            mem_cube_id: string;
+            cube_name: string;
+            /** Format: uuid */
+            owner_id: string | null;
+            /** @description `own`, or what it is shared for: `read`, `write` */
+            level: string;
+        };
         MemTensorAdded: {
             data: components["schemas"]["AddedToCube"][];
             /** @description The HTTP status */
@@ -6852,6 +7059,31 @@ export interface components {
         };
         MemTensorAllTasks: {
             data: components["schemas"]["AllTasks"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorCaller: {
+            /** @description The user's name: what memories of the user are added under */
+            user_id: string;
+            user_name: string;
+            /**
+             * Format: uuid
+             * @description As in /v1/users/{user_id}
+             */
+            id: string;
+            /** @description The namespace */
+            mem_cube_id: string;
+            /** @description All namespaces that are the user's */
+            cubes: string[];
+            /** Format: date-time */
+            created_at: string;
+            /** @description The newest 200 */
+            accessible_cubes: components["schemas"]["MemTensorAccessibleCube"][];
+        };
+        MemTensorCallerFound: {
+            data: components["schemas"]["MemTensorCaller"];
             /** @description The HTTP status */
             code: number;
             /** @description What became of the request, in a sentence or two */
@@ -6870,9 +7102,9 @@ export interface components {
             user_id?: string;
             session_id?: string | null;
             query: string;
-            /** @description The cube that is answered from */
+            /** @description The cubes that are answered from */
             readable_cube_ids?: string[] | null;
-            /** @description Where both are remembered: the same cube */
+            /** @description Where both are remembered: one of them */
             writable_cube_ids?: string[] | null;
             /** @description The same as both */
             mem_cube_id?: string | null;
@@ -6915,6 +7147,20 @@ export interface components {
             /** @description What became of the request, in a sentence or two */
             message: string;
         };
+        MemTensorClassicDeleted: {
+            data: components["schemas"]["Deleted"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorClassicMemory: {
+            data: components["schemas"]["MemTensorMemory"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
         MemTensorConfigured: {
             data: components["schemas"]["Configured"];
             /** @description The HTTP status */
@@ -6941,6 +7187,13 @@ export interface components {
             /** Format: uuid */
             owner_id: string | null;
         };
+        MemTensorCubeEnded: {
+            data: components["schemas"]["MemTensorCubeId"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
         MemTensorCubeExists: {
             data: {
                 [key: string]: boolean;
@@ -6950,11 +7203,21 @@ export interface components {
             /** @description What became of the request, in a sentence or two */
             message: string;
         };
+        MemTensorCubeId: {
+            mem_cube_id: string;
+        };
         MemTensorCubeIdRequest: {
             mem_cube_id: string;
         };
         MemTensorCubeMade: {
             data: components["schemas"]["MemTensorCube"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorCubeShared: {
+            data: components["schemas"]["MemTensorShared"];
             /** @description The HTTP status */
             code: number;
             /** @description What became of the request, in a sentence or two */
@@ -7088,6 +7351,26 @@ export interface components {
             /** @description What became of the request, in a sentence or two */
             message: string;
         };
+        /**
+         * @description * `success` - success
+         *     * `in_progress` - in_progress
+         * @enum {string}
+         */
+        MemTensorProgressEnum: "success" | "in_progress";
+        MemTensorRecordDeleted: {
+            data: components["schemas"]["Deleted"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
+        MemTensorRecordRecovered: {
+            data: components["schemas"]["Recovered"];
+            /** @description The HTTP status */
+            code: number;
+            /** @description What became of the request, in a sentence or two */
+            message: string;
+        };
         MemTensorRegisterCubeRequest: {
             /** @description A namespace that is there; a path is no name of one */
             mem_cube_name_or_path?: string | null;
@@ -7102,6 +7385,18 @@ export interface components {
             code: number;
             /** @description What became of the request, in a sentence or two */
             message: string;
+        };
+        MemTensorShareRequest: {
+            /** @description The user with whom it is shared, by id or name */
+            target_user_id: string;
+            /** @default read */
+            level?: components["schemas"]["ShareLevelEnum"];
+        };
+        MemTensorShared: {
+            mem_cube_id: string;
+            /** Format: uuid */
+            target_user_id: string;
+            level: components["schemas"]["ShareLevelEnum"];
         };
         MemTensorSuggestions: {
             data: components["schemas"]["Suggested"];
@@ -8662,7 +8957,7 @@ export interface components {
             /** Format: uuid */
             memory_id: string;
             namespace: string;
-            /** @description The clause that says it */
+            /** @description The clause that says it; of choices, what they come to */
             text: string;
             /** @description like, dislike, constraint or habit */
             attitude: string;
@@ -8674,9 +8969,16 @@ export interface components {
             scope: string;
             /**
              * Format: double
-             * @description 0 to 1; each further turn that says it adds 0.05
+             * @description 0 to 1; each further turn that says or shows it adds 0.05, of choices up to 0.5
              */
             strength: number;
+            /**
+             * @description The user states it, or chooses the same again and again
+             *
+             *     * `statement` - Statement
+             *     * `choices` - Choices
+             */
+            shown_by: components["schemas"]["ShownByEnum"];
             /** @description The memories that say it, the oldest first */
             evidence: string[];
             /** Format: date-time */
@@ -8851,6 +9153,8 @@ export interface components {
              * @description Leave out hits whose `relevance` is below; left out or null: none
              */
             min_relevance?: number | null;
+            /** @description Cubes that are searched beside the namespace, whose the session is; then no pack is kept */
+            cubes?: string[];
             /** @description Whose window and summary come along; left out: that of the day, named by its UTC date: 2026-11-22 */
             session_id?: string;
             /** @description Tokens that `context_pack.text` may have; if left out or null, the server's MEMOS_PACK_MAX_TOKENS */
@@ -8882,6 +9186,8 @@ export interface components {
              * @description What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)
              */
             valid_at?: string | null;
+            /** @description Cubes that are searched beside the namespace, where alone anything is remembered; no pack is kept */
+            cubes?: string[];
             /** @description The session whose window and summary come along; left out: that of the day, named by its UTC date */
             session_id?: string;
             /** @description `extractive` quotes; `provider/model` names one of the configured ones. Left out: the configured one for answers, or quotes where there is none */
@@ -8968,6 +9274,17 @@ export interface components {
             /** @description What did not work fully */
             degraded: components["schemas"]["DegradationEnum"][];
         };
+        RecoverRecordRequest: {
+            mem_cube_id: string;
+            /** @description The client's name for the deletion, or one of its `record_ids` */
+            delete_record_id?: string | null;
+            /** @description The same */
+            record_id?: string | null;
+        };
+        Recovered: {
+            status: components["schemas"]["MemTensorProgressEnum"];
+            recovered: number;
+        };
         Reference: {
             /** @description The answer cites it as [n] */
             n: number;
@@ -8975,6 +9292,8 @@ export interface components {
             id: string;
             memory: string;
             ref_id: string;
+            /** @description Whose it is, as the request names it */
+            cube_id: string;
         };
         ReflectIncludeRequest: {
             facts?: {
@@ -9585,6 +9904,12 @@ export interface components {
         SharedFound: components["schemas"]["FoundMemories"] | components["schemas"]["MemTensorFound"];
         SharedListed: components["schemas"]["ServerMemoryList"] | components["schemas"]["MemTensorListed"];
         SharedSearchRequest: components["schemas"]["SearchServerRequest"] | components["schemas"]["SearchMemoryRequest"];
+        /**
+         * @description * `statement` - Statement
+         *     * `choices` - Choices
+         * @enum {string}
+         */
+        ShownByEnum: "statement" | "choices";
         SignalShare: {
             /**
              * Format: double
@@ -9755,6 +10080,7 @@ export interface components {
             status: components["schemas"]["TaskStatusEnum"];
             /** @description The kind of job */
             label: string;
+            priority: string;
         };
         TaskCounts: {
             waiting: number;
@@ -9794,6 +10120,8 @@ export interface components {
             /** Format: double */
             waited_seconds: number;
             timed_out: boolean;
+            /** @description What is left, by priority */
+            priorities: components["schemas"]["PriorityCounts"][];
         };
         /**
          * @description * `L1` - L1 Scratchpad
@@ -10582,7 +10910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10726,7 +11054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10873,7 +11201,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11017,7 +11345,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11307,7 +11635,286 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_unregister_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mem_cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeEnded"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_share_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mem_cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorShareRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCubeShared"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11562,7 +12169,7 @@ export interface operations {
                     "application/json": components["schemas"]["SharedError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11750,6 +12357,399 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SharedError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mem_cube_id: string;
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorClassicMemory"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+                /** @description The ETag that was read: changed since, the answer is 412 and nothing is done. Left out: done anyway. */
+                "If-Match"?: string;
+            };
+            path: {
+                mem_cube_id: string;
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClassicUpdateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorClassicMemory"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description It was changed since it was read: the ETag is another. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mem_cube_id: string;
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorClassicDeleted"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
                 };
             };
         };
@@ -11952,7 +12952,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12433,7 +13433,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12577,7 +13577,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12724,7 +13724,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12871,7 +13871,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13023,7 +14023,159 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_chat_playground: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemTensorChatRequest"];
+            };
+        };
+        responses: {
+            /** @description As `/product/chat/stream`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data: string;
+                    };
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13167,7 +14319,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13311,7 +14463,151 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_delete_by_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteRecordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorRecordDeleted"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13455,7 +14751,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13602,7 +14898,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13746,7 +15042,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13890,7 +15186,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14131,7 +15427,151 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_get_memory_dashboard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ListMemoryRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14275,7 +15715,151 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_recover_by_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecoverRecordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorRecordRecovered"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14419,7 +16003,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15144,7 +16728,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15288,7 +16872,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15615,7 +17199,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15896,7 +17480,7 @@ export interface operations {
                     "application/json": components["schemas"]["SharedError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16126,8 +17710,103 @@ export interface operations {
                     "application/json": components["schemas"]["MemTensorError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+        };
+    };
+    memtensor_classic_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorCallerFound"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemTensorError"];
+                };
+            };
+            /** @description The key has no owner, or does not reach the namespace of its owner. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16371,7 +18050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16747,7 +18426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16894,7 +18573,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17046,7 +18725,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17193,7 +18872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17340,7 +19019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17601,7 +19280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17656,6 +19335,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Ids of cubes that are searched as well, with commas between them, 20 at most; without it `metadata.memos_cubes`, as a text or a list. What is said is remembered in the namespace alone */
+                "X-MemOS-Cubes"?: string;
                 /** @description Whose memory it is; without it `metadata.memos_namespace`, then the key's only namespace */
                 "X-MemOS-Namespace"?: string;
                 /** @description The conversation; without it `metadata.memos_session`, then that of the `user`, then that of the day */
@@ -17753,7 +19434,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17932,7 +19613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18089,7 +19770,10 @@ export interface operations {
     create_cube: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18179,7 +19863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18570,7 +20254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18817,7 +20501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19336,7 +21020,10 @@ export interface operations {
     dump_cube: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 cube_id: string;
             };
@@ -19429,7 +21116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19580,7 +21267,10 @@ export interface operations {
     share_cube: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 cube_id: string;
             };
@@ -19672,7 +21362,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20428,7 +22118,10 @@ export interface operations {
     load_cube: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20518,7 +22211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20572,7 +22265,10 @@ export interface operations {
     register_cube: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20662,7 +22358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20808,7 +22504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20957,7 +22653,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21217,7 +22913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21460,7 +23156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22054,7 +23750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22440,7 +24136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22901,7 +24597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23047,7 +24743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23435,7 +25131,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23775,7 +25471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24423,7 +26119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24912,7 +26608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25171,7 +26867,10 @@ export interface operations {
     start_import: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25262,7 +26961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25639,7 +27338,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25786,7 +27485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26029,7 +27728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26318,7 +28017,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26465,7 +28164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26719,7 +28418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27273,7 +28972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27522,7 +29221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27823,7 +29522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28185,7 +29884,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28347,7 +30046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28509,7 +30208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28671,7 +30370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28917,7 +30616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -29218,7 +30917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30059,7 +31758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30808,7 +32507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30952,7 +32651,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31096,7 +32795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31448,7 +33147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31594,7 +33293,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31738,7 +33437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31882,7 +33581,7 @@ export interface operations {
                     "application/json": components["schemas"]["KnowledgeError"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32026,7 +33725,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32170,7 +33869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32314,7 +34013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32586,7 +34285,10 @@ export interface operations {
     create_user: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Same key and same body: the same answer, stored once. Same key and another body: 409. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -32676,7 +34378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32933,7 +34635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -33093,7 +34795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -33545,7 +35247,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -33920,7 +35622,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -34440,7 +36142,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -34717,7 +36419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35004,7 +36706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35151,7 +36853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35301,7 +37003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35450,7 +37152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35597,7 +37299,7 @@ export interface operations {
                     "application/json": components["schemas"]["Mem0Error"];
                 };
             };
-            /** @description The body is not JSON. */
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
             415: {
                 headers: {
                     [name: string]: unknown;

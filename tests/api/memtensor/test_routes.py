@@ -51,10 +51,14 @@ ROUTES = [
     ("post", "/product/get_memory", {}, "read"),
     ("get", f"/product/get_memory/{uuid.uuid4()}", None, "read"),
     ("post", "/product/get_memory_by_ids", [str(uuid.uuid4())], "read"),
+    ("post", "/product/get_memory_dashboard", {}, "read"),
     ("post", "/product/delete_memory", {"user_id": "ann"}, "write"),
+    ("post", "/product/delete_memory_by_record_id", {"mem_cube_id": "alice", "record_id": "r"}, "write"),
+    ("post", "/product/recover_memory_by_record_id", {"mem_cube_id": "alice", "record_id": "r"}, "write"),
     ("post", "/product/feedback", {"user_id": "ann", "feedback_content": "x"}, "write"),
     ("post", "/product/chat/complete", {"query": "x"}, "read"),
     ("post", "/product/chat/stream", {"query": "x"}, "read"),
+    ("post", "/product/chat/stream/playground", {"query": "x"}, "read"),
     ("post", "/product/create_cube", {"cube_name": "x"}, "admin"),
     ("post", "/product/register_cube", {"mem_cube_id": "alice"}, "admin"),
     ("post", "/product/exist_mem_cube_id", {"mem_cube_id": "alice"}, "read"),
@@ -66,7 +70,13 @@ ROUTES = [
     ("post", "/product/scheduler/wait", {}, "read"),
     ("post", "/configure", {}, "admin"),
     ("get", "/users", None, "read"),
+    ("get", "/users/me", None, "read"),
     ("post", "/mem_cubes", {"mem_cube_id": "alice"}, "admin"),
+    ("delete", "/mem_cubes/alice", None, "admin"),
+    ("post", "/mem_cubes/alice/share", {"target_user_id": "ann"}, "admin"),
+    ("get", f"/memories/alice/{uuid.uuid4()}", None, "read"),
+    ("put", f"/memories/alice/{uuid.uuid4()}", {"memory": "x"}, "write"),
+    ("delete", f"/memories/alice/{uuid.uuid4()}", None, "write"),
     ("post", "/chat", {"query": "x"}, "read"),
     ("post", "/memories", {"memory_content": "x"}, "write"),
     ("get", "/memories?mem_cube_id=alice", None, "read"),
@@ -247,12 +257,12 @@ def test_memories_are_listed_read_and_deleted(alice):
     unknown = {"memory_ids": [first["memory_id"], str(uuid.uuid4())]}
     refuse(alice.post("/product/delete_memory", unknown), 404, "memory_ids")
     gone = data_of(alice.post("/product/delete_memory", {"memory_ids": [first["memory_id"]]}))
-    assert gone == {"status": "success", "deleted": 1}
+    assert gone == {"status": "success", "deleted": 1, "record_ids": []}
     assert data_of(alice.get(f"/product/get_memory/{first['memory_id']}"))["metadata"]["status"] == "archived"
     kept = alice.post("/product/delete_memory", {"user_id": "ben", "session_id": "2"})
     assert data_of(kept)["deleted"] == 0
     gone = data_of(alice.post("/product/delete_memory", {"user_id": "ann", "session_id": "2"}))
-    assert gone == {"status": "success", "deleted": 1}
+    assert (gone["status"], gone["deleted"], len(gone["record_ids"])) == ("success", 1, 1)
 
 
 def test_preferences_have_a_list_of_their_own(alice):
@@ -316,6 +326,20 @@ def test_a_shared_cube_is_read_and_not_written(alice, bob, boss, cube, ben):  # 
     # What is shared is no namespace of the key's own.
     add(bob, "Ben's own.")
     assert Memory.objects.in_scope(bob.scope).count() == 1
+    assert Memory.objects.in_scope(alice.scope).count() == 1
+
+
+def test_a_chat_answers_from_several_cubes_and_is_remembered_in_one(alice, bob, boss, cube, ben):  # noqa: F811
+    add(alice, writable_cube_ids=[cube["id"]])
+    share(boss, cube, ben)
+    asked = {"query": "When does the ferry leave?", "readable_cube_ids": ["bob", cube["id"]], "session_id": "s"}
+
+    refuse(bob.post("/product/chat/complete", asked), 400, "writable_cube_ids", "name the one")
+    refuse(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": [cube["id"]]}), 403)
+    told = data_of(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": ["bob"]}))
+    assert [(one["memory"], one["cube_id"]) for one in told["references"]] == [(FERRY, cube["id"])]
+    assert {row.session for row in Memory.objects.in_scope(bob.scope)} == {"s"}
+    assert Memory.objects.in_scope(bob.scope).count() == 2
     assert Memory.objects.in_scope(alice.scope).count() == 1
 
 

@@ -69,7 +69,7 @@ def test_what_waits_is_told_of_ones_own(alice, waiting):
     assert status["scheduler_summary"] == {"waiting": 1, "in_progress": 0, "total": 1}
     queue = data_of(alice.get("/product/scheduler/task_queue_status", user_name="alice"))
     assert (queue["user_name"], queue["remaining_tasks_count"]) == ("alice", 1)
-    told = {"task_id": str(own.pk), "status": "waiting", "label": "test"}
+    told = {"task_id": str(own.pk), "status": "waiting", "label": "test", "priority": "normal"}
     assert data_of(alice.get("/product/scheduler/status", task_id=str(own.pk))) == [told]
     assert data_of(alice.get("/product/scheduler/status")) == [told]
     refuse(alice.get("/product/scheduler/status", task_id=str(other.pk)), 404)

@@ -17,7 +17,7 @@ from memory.models import CubeFilePart, Entity, Erasure, Memory, QuarantinedItem
 from memory.services.cube_files import load, requests, run
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.load import LoadOptions
+from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.local import dump_to_file, load_from_file
 from memory.services.entities.listing import entity
 from memory.services.imports.source import UnreadableImport

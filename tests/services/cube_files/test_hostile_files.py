@@ -14,7 +14,7 @@ from memory.enums import CubeSignature
 from memory.services.cube_files import manifest as manifests
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import open_cube
-from memory.services.cube_files.load import LoadOptions, check_sender
+from memory.services.cube_files.load_options import LoadOptions, check_sender
 from memory.services.imports.source import UnreadableImport
 from tests.services.cube_files.hostile import make, memory_line, write, zipped
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory.enums import LinkKind
+from memory.enums import LinkKind, PairVerdict
 from memory.models import (
     Condensation,
     Document,
@@ -21,13 +21,19 @@ from memory.models import (
     MemoryLink,
     MemoryUpkeep,
     MemoryVersion,
+    Namespace,
+    NamespacePolicy,
+    Procedure,
     Session,
+    UnsurePair,
 )
+from memory.models.memory import content_hash
 from memory.postgresql import reach
 from memory.services.cube_files import lines, requests
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.load import CubeLoader, LoadOptions, choose_ids, in_batches
+from memory.services.cube_files.load import CubeLoader, in_batches
+from memory.services.cube_files.load_options import LoadOptions, choose_ids
 from memory.services.cube_files.local import load_from_file
 from memory.services.entities.extract import index_namespace
 from memory.services.index.entries import remove_memories
@@ -35,13 +41,19 @@ from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories.edit import archive
 from memory.services.memories.lifecycle import pin
+from memory.services.memories.unsure_pairs import texts_hash
 from memory.services.recall.search import Ask, search
 from memory.services.summaries.condense import condense_session
+from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.policy import put_policy
 from memory.types import NewDocument, NewMemory, Scope, system_access
 from tests.job_queue import work_off
 from tests.services.cube_files.hostile import AT, ID, make, memory_line, write
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+EVERYTHING = {"policy": True, "procedures": True, "holds": True}
 
 
 def fill(scope: Scope) -> list[uuid.UUID]:
@@ -71,6 +83,22 @@ def fill(scope: Scope) -> list[uuid.UUID]:
     MemoryUpkeep.objects.update_or_create(
         namespace_id=scope.namespace_id, memory_id=ids[2], defaults={"uses": 7, "last_used_at": NOW}
     )
+    MemoryUpkeep.objects.update_or_create(
+        namespace_id=scope.namespace_id, memory_id=ids[6], defaults={"legal_hold": True}
+    )
+    pairs = [(ids[4], ids[0], "", None), (ids[8], ids[4], PairVerdict.BOTH_HOLD, NOW)]
+    for newer, older, verdict, judged_at in pairs:
+        said = [Memory.objects.in_scope(scope).get(pk=one) for one in (older, newer)]
+        UnsurePair.objects.create(
+            namespace_id=scope.namespace_id, newer_id=newer, older_id=older, start=0, end=9, by_start=0, by_end=9,
+            can_cut=True, reason="a rule is unsure", confidence=0.5, texts_hash=texts_hash(*said), due_at=NOW,
+            verdict=verdict, judged_at=judged_at, explanation="Both may be so." if verdict else "",
+        )  # fmt: skip
+    Procedure.objects.create(
+        namespace_id=scope.namespace_id, kind="prompt", name="greeting", description="How to greet", text="Be brief."
+    )
+    for number, wanted in enumerate(({"gate": {"worth_threshold": 0.1}}, {})):
+        put_policy(scope, wanted=wanted, reason=f"try {number}", now=NOW + timedelta(minutes=number))
     put_document(
         scope,
         document=NewDocument(
@@ -84,10 +112,32 @@ def fill(scope: Scope) -> list[uuid.UUID]:
     return ids
 
 
+def add_preference(scope: Scope) -> None:
+    """A memory of that kind, which search does not have; and how far preferences were looked for."""
+    Memory.objects.create(
+        namespace_id=scope.namespace_id, session="s0", turn=-1, role="user", speaker="Maria", is_preference=True,
+        text="Maria avoids lively places.", content_hash=content_hash("Maria avoids lively places."),
+        occurred_at=NOW, created_at=NOW, metadata={}, tokens=5, length=4, terms=[],
+    )  # fmt: skip
+    Session.objects.in_scope(scope).filter(name="s0").update(preference_turn=6, extracted_turn=6)
+
+
 def empty(scope: Scope) -> None:
     """Nothing of the namespace is left, and nothing says that it was erased."""
+    MemoryUpkeep.objects.in_scope(scope).update(legal_hold=False)
     remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)), now=NOW)
-    for model in (EntityAlias, Entity, EntityWatermark, Condensation, Document, Session):
+    for model in (
+        MemoryLink,
+        UnsurePair,
+        Procedure,
+        NamespacePolicy,
+        EntityAlias,
+        Entity,
+        EntityWatermark,
+        Condensation,
+        Document,
+        Session,
+    ):
         model.objects.in_scope(scope).delete()
 
 
@@ -119,6 +169,9 @@ def all_lines(scope: Scope) -> dict[str, list[dict[str, Any]]]:
         "names": sorted(lines.names(scope), key=lambda line: (line["key"], line["variant"])),
         "memories": list(lines.memories(scope, model_id=None)),
         "links": list(lines.links(scope)),
+        "pairs": list(lines.pairs(scope)),
+        "procedures": list(lines.procedures(scope)),
+        "policies": list(lines.policies(scope)),
         "summaries": list(lines.summaries(scope)),
     }
 
@@ -126,17 +179,18 @@ def all_lines(scope: Scope) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.django_db
 def test_all_of_it_comes_back_as_it_was(alice, tmp_path):
     fill(alice.scope)
+    add_preference(alice.scope)
     before = all_lines(alice.scope)
     reader = dump(alice.scope, tmp_path / "cube", vectors=True)
     assert reader.is_trusted
     count = reader.manifest.parts["memories"].lines
-    assert count == len(before["memories"]) == 12 + DocumentChunk.objects.in_scope(alice.scope).count() > 12
+    assert count == len(before["memories"]) == 13 + DocumentChunk.objects.in_scope(alice.scope).count() > 13
 
     empty(alice.scope)
-    counts = load(alice.scope, reader)
+    counts = load(alice.scope, reader, **EVERYTHING)
     assert counts["memories"] == {"new": count}
     assert all_lines(alice.scope) == before
-    again = load(alice.scope, reader)
+    again = load(alice.scope, reader, **EVERYTHING)
     assert again["memories"] == {"present": count}
     assert all(set(own) == {"present"} for own in again.values()), again
 
@@ -145,12 +199,13 @@ def test_all_of_it_comes_back_as_it_was(alice, tmp_path):
 def test_under_new_ids_everything_hangs_together_and_is_found_alike(alice, bob, tmp_path):
     fill(alice.scope)
     reader = dump(alice.scope, tmp_path / "cube", vectors=True)
-    counts = load(bob.scope, reader)
+    counts = load(bob.scope, reader, **EVERYTHING)
 
-    assert all(set(own) <= {"new", "present"} for part, own in counts.items() if part != "policies"), counts
+    assert all(set(own) <= {"new", "present"} for own in counts.values()), counts
     one, other = all_lines(alice.scope), all_lines(bob.scope)
     assert [without_ids(line) for line in one["memories"]] == [without_ids(line) for line in other["memories"]]
-    for part in ("documents", "names", "links", "summaries"):
+    assert one["policies"] == other["policies"] != []
+    for part in ("documents", "names", "links", "pairs", "procedures", "summaries"):
         assert len(one[part]) == len(other[part]) > 0, part
     assert [(line["text"], line["id"][:26]) for line in as_text(one["memories"])] == [
         (line["text"], line["id"][:26]) for line in as_text(other["memories"])
@@ -205,6 +260,23 @@ def test_jobs_do_both_for_one_namespace_only_and_see_one_moment(alice, bob, reme
 
     assert (row.problem, row.done, loaded.problem, loaded.counts["memories"]) == ("", 1, "", {"new": 1})
     assert texts == {"Tulip 1 is red.", "Roses are white."}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_takes_the_namespace_of_a_load_away_that_came_to_nothing():
+    access = system_access("tests")
+    upload = requests.CubeUpload("a.memcube", [make()])
+    row = requests.start_load_into_new(
+        lambda: scope_for(access, name="fresh"), upload, options=LoadOptions(), dry_run=True, now=timezone.now()
+    )
+    reach.close_process()
+    try:
+        work_off()
+    finally:
+        reach.open_process()
+    row.refresh_from_db()
+    assert (row.problem, row.counts["memories"]) == ("", {"new": 1})
+    assert not Namespace.objects.filter(name="fresh").exists()
 
 
 def without_ids(line: dict[str, Any]) -> dict[str, Any]:

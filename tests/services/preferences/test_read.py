@@ -27,7 +27,7 @@ ACCESS = system_access("tests")
 EARLIER = timezone.now() - timedelta(days=30)
 
 
-def kept(tenant, **narrowed) -> list[Memory]:
+def list_preferences(tenant, **narrowed) -> list[Memory]:
     return list(Memory.objects.in_scope(tenant.scope).preferences().filter(**narrowed).order_by("-turn"))
 
 
@@ -40,7 +40,7 @@ def test_nothing_is_read_without_the_policy(alice, remember):
     remember(alice, "I avoid lively places.")
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 0
     read_preferences(alice.scope.namespace_id, "s1")
-    assert kept(alice) == []
+    assert list_preferences(alice) == []
     assert Session.objects.in_scope(alice.scope).get().preference_turn == 0
 
 
@@ -57,7 +57,7 @@ def test_a_preference_is_a_memory_that_rests_on_its_turn(alice, remember, read):
     )
     done = read()
     assert (done.turns, done.stored, done.merged) == (1, 1, 0)
-    [one] = kept(alice)
+    [one] = list_preferences(alice)
     assert (one.speaker, one.occurred_at, one.turn, one.text) == (
         "Ana",
         EARLIER,
@@ -81,7 +81,7 @@ def test_reading_again_stores_nothing(alice, remember, read):
     read()
     Session.objects.in_scope(alice.scope).update(preference_turn=0)
     assert read().stored == 0
-    assert len(kept(alice)) == 1
+    assert len(list_preferences(alice)) == 1
 
 
 def test_what_is_said_again_in_another_session_is_more_evidence(alice, remember, read):
@@ -91,7 +91,7 @@ def test_what_is_said_again_in_another_session_is_more_evidence(alice, remember,
     remember(alice, "I love hiking.", speaker="Ben", session="s2")
     read()
     assert read("s2").stored == 1
-    mine = kept(alice, speaker="Ana")
+    mine = list_preferences(alice, speaker="Ana")
     assert len(mine) == 1
     assert {first} < evidence(mine[0]) <= {first, again, *evidence(mine[0])}
 
@@ -110,7 +110,7 @@ def test_the_newer_takes_the_place_of_what_it_denies(alice, remember, read, befo
     moment = EARLIER + timedelta(days=7)
     remember(alice, after, speaker="Ana", session="s2", occurred_at=moment)
     assert read("s2").superseded == 1
-    old, new = kept(alice, superseded_by__isnull=False), kept(alice, superseded_by=None)
+    old, new = list_preferences(alice, superseded_by__isnull=False), list_preferences(alice, superseded_by=None)
     assert (len(old), len(new)) == (1, 1)
     assert (old[0].valid_to, old[0].superseded_by, old[0].state) == (moment, new[0].pk, MemoryState.ACTIVE)
 
@@ -120,7 +120,7 @@ def test_an_older_one_that_is_learned_later_is_over_from_the_start(alice, rememb
     read()
     remember(alice, "I love cilantro.", speaker="Ana", session="old", occurred_at=EARLIER)
     assert read("old").superseded == 1
-    [holds] = kept(alice, superseded_by=None)
+    [holds] = list_preferences(alice, superseded_by=None)
     assert holds.metadata["preference"]["wanted"] is False
 
 
@@ -128,7 +128,7 @@ def test_people_do_not_take_each_others_preferences_back(alice, remember, read):
     remember(alice, "I love cilantro.", speaker="Ana")
     remember(alice, "I don't like cilantro.", speaker="Ben")
     remember(alice, "I don't like cilantro for breakfast.", speaker="Ana")
-    assert (read().stored, len(kept(alice, superseded_by=None))) == (3, 3)
+    assert (read().stored, len(list_preferences(alice, superseded_by=None))) == (3, 3)
 
 
 class TestFollowing:
@@ -145,10 +145,10 @@ class TestFollowing:
         edit.archive(ACCESS, memory_ids=[turn], reason="wrong", now=timezone.now())
         assert Job.objects.in_scope(alice.scope).filter(kind="follow_sources").exists()
         assert self.follow(alice) == 1
-        assert kept(alice)[0].state == MemoryState.ARCHIVED
+        assert list_preferences(alice)[0].state == MemoryState.ARCHIVED
         edit.restore(ACCESS, memory_ids=[turn], reason="right", now=timezone.now())
         assert self.follow(alice) == 1
-        assert kept(alice)[0].state == MemoryState.ACTIVE
+        assert list_preferences(alice)[0].state == MemoryState.ACTIVE
 
     def test_it_stays_while_a_turn_of_another_session_says_it(self, alice, remember, read, turn):
         again = remember(alice, "I avoid lively places.", speaker="Ana", session="s2")
@@ -159,22 +159,22 @@ class TestFollowing:
         assert self.follow(alice, "s2") == 1
 
     def test_what_a_person_put_away_is_not_stored_anew(self, alice, remember, read, turn):
-        edit.archive(ACCESS, memory_ids=[kept(alice)[0].pk], reason="not so", now=timezone.now())
+        edit.archive(ACCESS, memory_ids=[list_preferences(alice)[0].pk], reason="not so", now=timezone.now())
         remember(alice, "I avoid lively places.", speaker="Ana", session="s2")
         assert read("s2").stored == 0
         assert self.follow(alice, "s2") == 0
-        assert [one.state for one in kept(alice)] == [MemoryState.ARCHIVED]
+        assert [one.state for one in list_preferences(alice)] == [MemoryState.ARCHIVED]
 
     def test_a_corrected_turn_takes_it_along(self, alice, turn):
         edit.edit(ACCESS, memory_id=turn, text="I visit lively places.", reason="typo", now=timezone.now())
         assert self.follow(alice) == 1
-        assert kept(alice)[0].state == MemoryState.ARCHIVED
+        assert list_preferences(alice)[0].state == MemoryState.ARCHIVED
 
     def test_a_superseded_turn_supersedes_it(self, alice, remember, turn):
         newer = UUID(remember(alice, "Lively places are fine with me now.", speaker="Ana"))
         supersede(ACCESS, older_id=turn, newer_id=newer, reason="changed", now=timezone.now())
         self.follow(alice)
-        assert kept(alice)[0].superseded_by == newer
+        assert list_preferences(alice)[0].superseded_by == newer
 
     def test_it_is_erased_with_its_turn(self, alice, turn):
         asked = requests.request(alice.scope, target=Target(memory_ids=(turn,)), reason="asked", now=timezone.now())
@@ -190,13 +190,13 @@ class TestFollowing:
         assert carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
         assert not Memory.objects.in_scope(alice.scope).filter(text__contains="Rosalind").exists()
         assert read("s2").stored == 1
-        [one] = kept(alice, text__contains="tea")
+        [one] = list_preferences(alice, text__contains="tea")
         assert (one.text, evidence(one)) == ("I prefer tea", {again})
 
     def test_an_edit_of_metadata_keeps_what_it_knows(self, alice, turn):
-        [one] = kept(alice)
+        [one] = list_preferences(alice)
         edit.edit(ACCESS, memory_id=one.pk, metadata={"mine": 1}, reason="note", now=timezone.now())
-        [one] = kept(alice)
+        [one] = list_preferences(alice)
         assert one.metadata["mine"] == 1
         assert one.metadata["preference"]["object"] == "lively places"
 
@@ -204,7 +204,7 @@ class TestFollowing:
 def test_no_other_namespace_is_read(alice, bob, remember, read):
     remember(bob, "I avoid lively places.")
     read_session(bob.scope, session="s1", now=timezone.now())
-    assert kept(bob) == []
+    assert list_preferences(bob) == []
 
 
 def test_the_clock_asks_once_for_what_is_new(alice, remember, wanted):
@@ -212,7 +212,7 @@ def test_the_clock_asks_once_for_what_is_new(alice, remember, wanted):
     assert request_preferences(now=timezone.now()) == 0
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 1
     read_preferences(alice.scope.namespace_id, "s1")
-    assert len(kept(alice)) == 1
+    assert len(list_preferences(alice)) == 1
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 0
 
 

@@ -53,3 +53,33 @@ def test_the_list_has_the_kind_and_its_sources(alice, bob, told):
     listed = alice.get("/v1/memories", namespace="alice", kind="preference").json()["memories"]
     assert [(one["id"], one["kind"], one["sources"]) for one in listed] == [(told[1], "preference", [told[0]])]
     assert bob.get("/v1/memories", namespace="alice", kind="preference").status_code == 404
+
+
+def components(tenant, query: str) -> dict[str, dict[str, float]]:
+    body = {"namespace": "alice", "session_id": "elsewhere", "query": query}
+    answer = tenant.post("/v1/query", body)
+    assert answer.status_code == 200, answer.content
+    return {one["explanation"]["id"]: one["components"] for one in answer.json()["rerank_debug"]}
+
+
+def test_a_request_is_compared_with_what_people_say_of_themselves_though_no_rule_read_it(alice, remember, read):
+    spoken = remember(alice, "Lively places give me a headache.", speaker="Ana", session="home")
+    others = [
+        remember(alice, "Lively places in Rome are hotels.", speaker="Ana", session="home"),
+        remember(alice, "I find lively places for hotels in Rome.", role="agent", session="home"),
+    ]
+    assert read("home").stored == 0
+    said = components(alice, REQUEST)
+    assert said[spoken]["preference"] > 0
+    assert not any(said[one].get("preference") for one in others)
+    assert not any(one.get("preference") for one in components(alice, "Where are lively places in Rome?").values())
+
+
+def test_choices_are_told_with_a_request_and_name_their_turns(alice, remember, read):
+    for place in ("x", "y", "z"):
+        remember(alice, "I'll take the aisle seat, please.", speaker="Ana", session=place)
+        read(place)
+    [chunk] = ask(alice, "Can you recommend an aisle seat?", filter={"kind": "preference"})
+    assert chunk["text"] == "Usually chooses aisle seat."
+    [first, *_] = ask(alice, "Can you recommend an aisle seat?")
+    assert first["text"] == "I'll take the aisle seat, please."

@@ -222,24 +222,16 @@ class ChatCompletionRequest(TypedDict):
     metadata: NotRequired[dict[str, Any] | None]
 
 
-class Citation(TypedDict):
-    n: int
-    memory_id: str
-    quote: str
-    speaker: str
-    occurred_at: str
-    place: str
-    marked: bool
-    at: int | None
-    supported: bool
-
-
 CitedAnswerModeEnum: TypeAlias = Literal["extractive", "model"]
 
 
 CitedAnswerReasonEnum: TypeAlias = Literal[
     "nothing_found", "below_relevance_floor", "nothing_quotable", "not_in_sources"
 ]
+
+
+class ClassicUpdateRequest(TypedDict):
+    memory: str
 
 
 class Compared(TypedDict):
@@ -442,6 +434,8 @@ class CubeLoadRequest(TypedDict):
     dry_run: NotRequired[bool]
     ids: NotRequired[CubeIdsEnum]
     policy: NotRequired[bool]
+    procedures: NotRequired[bool]
+    holds: NotRequired[bool | None]
     quarantine: NotRequired[bool]
     audit: NotRequired[bool]
     unknown_sender: NotRequired[bool]
@@ -493,6 +487,12 @@ class DeleteMemoryRequest(TypedDict):
     filter: NotRequired[dict[str, Any] | None]
 
 
+class DeleteRecordRequest(TypedDict):
+    mem_cube_id: str
+    record_id: str
+    hard_delete: NotRequired[bool | None]
+
+
 class DeletedCounts(TypedDict):
     redis_keys: int
     memories: int
@@ -501,9 +501,6 @@ class DeletedCounts(TypedDict):
     context_packs: int
     quarantined: int
     audit: int
-
-
-DeletedStatusEnum: TypeAlias = Literal["success", "in_progress"]
 
 
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "failed"]
@@ -897,6 +894,30 @@ class Mem0Memory(TypedDict):
     updated_at: str
 
 
+class MemTensorAccessibleCube(TypedDict):
+    cube_id: str
+    mem_cube_id: str
+    cube_name: str
+    owner_id: str | None
+    level: str
+
+
+class MemTensorCaller(TypedDict):
+    user_id: str
+    user_name: str
+    id: str
+    mem_cube_id: str
+    cubes: list[str]
+    created_at: str
+    accessible_cubes: list[MemTensorAccessibleCube]
+
+
+class MemTensorCallerFound(TypedDict):
+    data: MemTensorCaller
+    code: int
+    message: str
+
+
 ReadableCubeId: TypeAlias = str
 
 
@@ -932,6 +953,10 @@ class MemTensorCubeExists(TypedDict):
     message: str
 
 
+class MemTensorCubeId(TypedDict):
+    mem_cube_id: str
+
+
 class MemTensorCubeIdRequest(TypedDict):
     mem_cube_id: str
 
@@ -958,6 +983,9 @@ MemTensorMemoryTypeEnum: TypeAlias = Literal["UserMemory", "LongTermMemory", "Pr
 
 
 MemTensorMetadataStatusEnum: TypeAlias = Literal["activated", "archived"]
+
+
+MemTensorProgressEnum: TypeAlias = Literal["success", "in_progress"]
 
 
 class MemTensorRegisterCubeRequest(TypedDict):
@@ -1440,22 +1468,6 @@ class PriorityQueue(TypedDict):
     priority: PriorityEnum
 
 
-class ProfileLine(TypedDict):
-    memory_id: str
-    namespace: str
-    text: str
-    attitude: str
-    object: str
-    wanted: bool
-    scope: str
-    strength: float
-    evidence: list[str]
-    valid_from: str
-    valid_to: str | None
-    superseded_by: str | None
-    revision: int
-
-
 class Prompt(TypedDict):
     name: str
     version: str
@@ -1506,11 +1518,23 @@ class ReasonRequest(TypedDict):
     reason: str
 
 
+class RecoverRecordRequest(TypedDict):
+    mem_cube_id: str
+    delete_record_id: NotRequired[str | None]
+    record_id: NotRequired[str | None]
+
+
+class Recovered(TypedDict):
+    status: MemTensorProgressEnum
+    recovered: int
+
+
 class Reference(TypedDict):
     n: int
     id: str
     memory: str
     ref_id: str
+    cube_id: str
 
 
 class ReflectIncludeRequest(TypedDict):
@@ -1715,6 +1739,9 @@ class ShareRequest(TypedDict):
     expires_at: NotRequired[str | None]
 
 
+ShownByEnum: TypeAlias = Literal["statement", "choices"]
+
+
 class SignalShare(TypedDict):
     raw: float
     weight: float | None
@@ -1825,6 +1852,7 @@ class TasksWaited(TypedDict):
     remaining_turns: int
     waited_seconds: float
     timed_out: bool
+    priorities: list[PriorityCounts]
 
 
 TierEnum: TypeAlias = Literal["L1", "L2", "L3"]
@@ -2493,6 +2521,20 @@ class ChatAnswer(TypedDict):
     references: list[Reference]
 
 
+class Citation(TypedDict):
+    namespace: NotRequired[str]
+    cube: NotRequired[CubeOfHit | None]
+    n: int
+    memory_id: str
+    quote: str
+    speaker: str
+    occurred_at: str
+    place: str
+    marked: bool
+    at: int | None
+    supported: bool
+
+
 class Condensation(TypedDict):
     id: str
     namespace: str
@@ -2608,8 +2650,9 @@ class DeleteManyRequest(TypedDict):
 
 
 class Deleted(TypedDict):
-    status: DeletedStatusEnum
+    status: MemTensorProgressEnum
     deleted: int
+    record_ids: list[str]
 
 
 class Delivery(TypedDict):
@@ -3054,6 +3097,18 @@ class MemTensorChatAnswered(TypedDict):
     message: str
 
 
+class MemTensorClassicDeleted(TypedDict):
+    data: Deleted
+    code: int
+    message: str
+
+
+class MemTensorCubeEnded(TypedDict):
+    data: MemTensorCubeId
+    code: int
+    message: str
+
+
 class MemTensorDeleted(TypedDict):
     data: Deleted
     code: int
@@ -3091,6 +3146,29 @@ class MemTensorMetadata(TypedDict):
     created_at: str
     memory_time: str
     relativity: NotRequired[float]
+
+
+class MemTensorRecordDeleted(TypedDict):
+    data: Deleted
+    code: int
+    message: str
+
+
+class MemTensorRecordRecovered(TypedDict):
+    data: Recovered
+    code: int
+    message: str
+
+
+class MemTensorShareRequest(TypedDict):
+    target_user_id: str
+    level: NotRequired[ShareLevelEnum]
+
+
+class MemTensorShared(TypedDict):
+    mem_cube_id: str
+    target_user_id: str
+    level: ShareLevelEnum
 
 
 class MemTensorSuggestions(TypedDict):
@@ -3253,11 +3331,21 @@ class ProceduralMemory(TypedDict):
     tools: list[PackTool]
 
 
-class Profile(TypedDict):
-    user_id: str
-    name: str
-    preferences: list[ProfileLine]
-    next_cursor: str | None
+class ProfileLine(TypedDict):
+    memory_id: str
+    namespace: str
+    text: str
+    attitude: str
+    object: str
+    wanted: bool
+    scope: str
+    strength: float
+    shown_by: ShownByEnum
+    evidence: list[str]
+    valid_from: str
+    valid_to: str | None
+    superseded_by: str | None
+    revision: int
 
 
 class QuarantinedRow(TypedDict):
@@ -3311,6 +3399,7 @@ class QueryRequest(TypedDict):
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
+    cubes: NotRequired[list[str]]
     session_id: NotRequired[str]
     max_tokens: NotRequired[int | None]
     lean: NotRequired[bool]
@@ -3323,6 +3412,7 @@ class QuestionRequest(TypedDict):
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    cubes: NotRequired[list[str]]
     session_id: NotRequired[str]
     model: NotRequired[str | None]
     max_tokens: NotRequired[int]
@@ -3505,6 +3595,7 @@ class Task(TypedDict):
     task_id: str
     status: TaskStatusEnum
     label: str
+    priority: str
 
 
 class Tool(TypedDict):
@@ -3641,6 +3732,7 @@ class ChatRequest(TypedDict):
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    cubes: NotRequired[list[str]]
     session_id: NotRequired[str]
     model: NotRequired[str | None]
     max_tokens: NotRequired[int]
@@ -3650,6 +3742,8 @@ class ChatRequest(TypedDict):
 
 
 class Chunk(TypedDict):
+    namespace: NotRequired[str]
+    cube: NotRequired[CubeOfHit | None]
     id: str
     tier: str
     text: str
@@ -3726,6 +3820,8 @@ class History(TypedDict):
 
 
 class Hit(TypedDict):
+    namespace: NotRequired[str]
+    cube: NotRequired[CubeOfHit | None]
     id: str
     tier: str
     text: str
@@ -3734,8 +3830,6 @@ class Hit(TypedDict):
     retired_statements: list[list[int]]
     metadata: HitMetadata
     explanation: Explanation
-    namespace: NotRequired[str]
-    cube: NotRequired[CubeOfHit | None]
 
 
 class IngestRequest(TypedDict):
@@ -3796,6 +3890,12 @@ class MemTensorChatRequest(TypedDict):
     language: NotRequired[LanguageEnum]
 
 
+class MemTensorCubeShared(TypedDict):
+    data: MemTensorShared
+    code: int
+    message: str
+
+
 class MemTensorMemory(TypedDict):
     id: str
     memory: str
@@ -3829,6 +3929,13 @@ class PackRetrieval(TypedDict):
 class Procedural(TypedDict):
     prompt_registry: dict[str, PromptEntry]
     tool_registry: ToolRegistry
+
+
+class Profile(TypedDict):
+    user_id: str
+    name: str
+    preferences: list[ProfileLine]
+    next_cursor: str | None
 
 
 class Proof(TypedDict):
@@ -3919,6 +4026,12 @@ class IngestBatchRequest(TypedDict):
 class IngestedBatch(TypedDict):
     results: list[ItemOutcome]
     degraded: list[DegradationEnum]
+
+
+class MemTensorClassicMemory(TypedDict):
+    data: MemTensorMemory
+    code: int
+    message: str
 
 
 class MemTensorListed(TypedDict):
