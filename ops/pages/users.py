@@ -11,9 +11,9 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from memory.enums import Attitude, ErasureStatus, ErasureTarget
+from memory.enums import Attitude, ErasureStatus, ErasureTarget, PreferenceSource
 from memory.models import ApiKey, User
 from ops.access import MASK
 from ops.pages.erasures import STATUSES
@@ -28,6 +28,10 @@ ATTITUDES: Mapping[str, tuple[Words, str]] = {
     Attitude.DISLIKE: (pgettext_lazy("attitude", "Dislikes"), "weak"),
     Attitude.CONSTRAINT: (pgettext_lazy("attitude", "Constraint"), "bad"),
     Attitude.HABIT: (pgettext_lazy("attitude", "Habit"), "info"),
+}
+SHOWN_BY: Mapping[str, Words] = {
+    PreferenceSource.STATEMENT: gettext_lazy("Stated"),
+    PreferenceSource.CHOICES: gettext_lazy("Shown by choices"),
 }
 _UNKNOWN: tuple[Words, str] = ("–", "off")
 
@@ -56,12 +60,13 @@ class KeyShown:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceShown:
-    """A line of the profile: a memory, with those that say it; `links` lead to the first of these."""
+    """A line of the profile: a memory, with those that say or show it; `links` lead to the first of these."""
 
     text: str
     link: str
     attitude: Words
     tone: str
+    shown_by: Words
     strength: float
     evidence: Sequence[str]
     links: Sequence[str]
@@ -119,6 +124,7 @@ def profile_shown(profile: Mapping[str, Any], user: Staff, *, may_read_text: boo
             line["text"] if may_read_text else MASK,
             row_link(user, "memory", line["memory_id"]),
             *ATTITUDES.get(line["attitude"], _UNKNOWN),
+            SHOWN_BY[line["shown_by"]],
             line["strength"],
             line["evidence"],
             [link for one in line["evidence"][:SHOWN_EVIDENCE] if (link := row_link(user, "memory", one))],

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
 import pytest
 from django.utils import timezone
+from django.utils.html import strip_tags
 
-from memory.models import ApiKey, Cube, CubeShare, Erasure, User, UserErasure
+from memory.models import ApiKey, Cube, CubeShare, Erasure, Memory, User, UserErasure
 from memory.services.cubes import create, share
+from memory.services.preferences.read import read_session
 from memory.services.tenancy import keys, users
+from memory.services.tenancy.policy import put_policy
 from memory.types import system_access
-from tests.ops.conftest import World, scope_of
+from tests.ops.conftest import NOW, World, scope_of, turns
 
 EVERYTHING = system_access("tests")
 
@@ -141,3 +145,25 @@ def test_a_key_is_given_to_a_user_who_is_then_erased(staff, ann):
     assert UserErasure.objects.across_namespaces().get().keys_revoked == 1
     assert "asked" in text(staff, f"/ops/users/{ann.pk}/")
     assert scope_of("harbour")
+
+
+def test_a_preference_says_whether_it_is_stated_or_shown_by_choices(staff, grant_console, world, ann):
+    put_policy(world.harbour, wanted={"preferences": "rules"}, now=NOW)
+    for session, said in enumerate(("Make it an aisle seat.", "I chose the aisle seat.", "I'll take the aisle seat.")):
+        turns(world.harbour, f"trip {session}", said)
+    turns(world.harbour, "talk", "I love nuts.")
+    for session in ("trip 0", "trip 1", "trip 2", "talk"):
+        read_session(world.harbour, session=session, now=timezone.now())
+    users.create_user(EVERYTHING, namespace="harbour", name="Ann", now=timezone.now())
+    who = User.objects.across_namespaces().get(name="Ann")
+    rows = re.findall(r'<th scope="row">.*?</tr>', text(staff, f"/ops/users/{who.pk}/").split('id="profile"')[1])
+    shown = {cells[0]: cells[2] for cells in ([strip_tags(one) for one in re.split("</t[hd]>", row)] for row in rows)}
+    assert shown == {"I love nuts.": "Stated", "Usually chooses aisle seat.": "Shown by choices"}
+
+    blind = grant_console("harbour", permissions=("memory.view_memory",))
+    for memory in Memory.objects.in_scope(world.harbour).preferences():
+        by_choices = memory.text.startswith("Usually")
+        for reader in (staff, blind):
+            page = text(reader, f"/admin/memory/memory/{memory.pk}/change/")
+            assert ("Habit · Shown by choices" if by_choices else "Likes · Stated") in page
+    assert "Stated" not in text(staff, f"/admin/memory/memory/{world.ids[0]}/change/")
