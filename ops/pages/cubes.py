@@ -25,6 +25,21 @@ KINDS: Mapping[str, Words] = {
     CubeKind.ACTIVATION: gettext_lazy("activation caches"),
     CubeKind.PARAMETRIC: gettext_lazy("adapters"),
 }
+# The kinds that can be switched on beside texts, and what that does.
+EXTRA_KINDS: Sequence[tuple[str, Words, Words]] = (
+    (
+        CubeKind.ACTIVATION,
+        gettext_lazy("Activation caches"),
+        gettext_lazy(
+            "What a language model has computed for its prompts, kept in files, so that answers begin sooner."
+        ),
+    ),
+    (
+        CubeKind.PARAMETRIC,
+        gettext_lazy("Adapters"),
+        gettext_lazy("Trained on its memories, where training.consent is on in its policy."),
+    ),
+)
 LEVELS: Mapping[str, Words] = {
     ShareLevel.READ: gettext_lazy("read"),
     ShareLevel.WRITE: gettext_lazy("read and write"),
@@ -41,7 +56,10 @@ _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class CubeShown:
-    """A cube; `owner` is the user's name, or id where this member of staff does not reach the user."""
+    """A cube; `owner` is the user's name, or id where this member of staff does not reach the user.
+
+    `extra_kinds` are those beside texts, as the service names them.
+    """
 
     id: uuid.UUID
     name: str
@@ -50,6 +68,8 @@ class CubeShown:
     owner: str
     owner_id: uuid.UUID | None
     kinds: str
+    extra_kinds: Sequence[str]
+    revision: int
     created_by: str
     created_at: datetime
 
@@ -95,6 +115,8 @@ def cube_shown(cube: Cube, owners: Mapping[uuid.UUID, User]) -> CubeShown:
         owner=owner.name if owner else str(cube.owner_id or ""),
         owner_id=owner.pk if owner else None,
         kinds=", ".join(str(KINDS[kind]) for kind in cube.kinds),
+        extra_kinds=[kind for kind in cube.kinds if kind != CubeKind.TEXTUAL],
+        revision=cube.revision,
         created_by=cube.created_by,
         created_at=cube.created_at,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,8 +22,9 @@ from ops.access import find_chosen_namespace, page_access, scope_in, staff_acces
 from ops.form_problems import place_problem
 from ops.navigation import keep_query
 from ops.pages import activation as page
+from ops.pages.links import page_link
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_activationcache"
 DELETE = "memory.delete_activationcache"
@@ -50,9 +51,10 @@ def activation_build(request: HttpRequest) -> HttpResponse:
     if namespace is None:
         raise Http404(_("Choose a namespace."))
     form = request.POST.get("form", "")
+    lack = _find_lack(request, namespace)
+    if lack:
+        return _list_caches(request, {"form": form, **lack})
     try:
-        cube = find.find_cube_of(staff_access(request), namespace=namespace.name)
-        find.require_kind(cube, CubeKind.ACTIVATION)
         build.request_build(
             scope_in(request, namespace),
             engine=ActivationEngine.LLAMACPP,
@@ -63,7 +65,7 @@ def activation_build(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("The cache is being built, and again whenever the prefix changes."))
     except MemosError as error:
         return _list_caches(request, {"form": form, "problems": place_problem(error)})
-    return _back(request)
+    return go_to(request, "ops:activation")
 
 
 @console_action(permission=DELETE)
@@ -78,11 +80,20 @@ def activation_drop(request: HttpRequest, cache_id: uuid.UUID) -> HttpResponse:
         messages.success(request, _("The cache is dropped. It is not built again by itself."))
     except MemosError as error:
         messages.error(request, error.message)
-    return _back(request)
+    return go_to(request, "ops:activation")
 
 
-def _back(request: HttpRequest) -> HttpResponse:
-    return redirect(reverse("ops:activation") + keep_query(request))
+def _find_lack(request: HttpRequest, namespace: Namespace) -> dict[str, Any]:
+    """What the namespace has to become before it can have a cache, and the page where it does; empty: nothing."""
+    cube = find.cubes_of([scope_in(request, namespace)]).get(namespace.pk)
+    if cube is None:
+        words = _("A cache belongs to a cube, and %(namespace)s is not one yet.") % {"namespace": namespace.name}
+        return {"problems": {"": words}, "link": page_link("ops:cubes", ns=namespace.name), "title": _("Register it")}
+    if CubeKind.ACTIVATION not in cube.kinds:
+        words = _("The cube of %(namespace)s does not hold activation caches.") % {"namespace": namespace.name}
+        link = reverse("ops:cube", args=[cube.pk]) + keep_query(request)
+        return {"problems": {"": words}, "link": f"{link}#change", "title": _("Switch them on")}
+    return {}
 
 
 def _list_caches(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:

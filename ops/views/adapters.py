@@ -7,8 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -19,10 +18,9 @@ from memory.services.training.consent import has_consent
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, scope_in, staff_access
 from ops.form_problems import place_problem
-from ops.navigation import keep_query
 from ops.pages import adapters as page
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE = "memory.change_adapter"
 ROWS = 50
@@ -59,13 +57,13 @@ def adapter_export(request: HttpRequest) -> HttpResponse:
     """Has a data set made of the chosen namespace's memories."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:adapters")
+        return go_to(request, "ops:adapters")
     try:
         datasets.start_export(scope_in(request, namespace), datasets.TrainingOptions(), now=timezone.now())
     except MemosError as error:
         return _list_adapters(request, {"problems": place_problem(error)})
     messages.success(request, _("The data set is being made."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -88,7 +86,7 @@ def adapter_train(request: HttpRequest) -> HttpResponse:
         problems = place_problem(error, name="name")
         return _list_adapters(request, {"problems": problems, "name": name, "dataset": str(dataset_id)})
     messages.success(request, _("The adapter is being trained."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -99,7 +97,7 @@ def adapter_drop(request: HttpRequest, dataset_id: uuid.UUID) -> HttpResponse:
     except NotFound:
         raise Http404(_("There is no such data set.")) from None
     messages.success(request, _("The files of the data set are deleted."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -118,7 +116,7 @@ def adapter_operate(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse
         raise Http404(_("There is no such adapter.")) from None
     except MemosError as error:
         messages.error(request, error.message)
-    return redirect(reverse("ops:adapter", args=[adapter_id]) + keep_query(request))
+    return go_to(request, "ops:adapter", adapter_id)
 
 
 def _list_adapters(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
@@ -148,10 +146,6 @@ def _list_context(request: HttpRequest) -> dict[str, Any]:
         "consents": chosen is not None and has_consent(chosen.pk),
         "may_change": may_change,
     }
-
-
-def _back(request: HttpRequest) -> HttpResponse:
-    return redirect(reverse("ops:adapters") + keep_query(request))
 
 
 def _read_id(value: str) -> uuid.UUID | None:

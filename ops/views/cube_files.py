@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -26,7 +26,7 @@ from ops.access import page_access, reads_text, scope_in, staff_access
 from ops.form_problems import FormProblems, place_problem
 from ops.pages import cube_files as page
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_cubefile"
 HOLDS = "memory.change_namespacepolicy"
@@ -73,7 +73,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
         if wanted in ("dump", "load", "dry_run"):
             return _list_files(request, cube, _typed(request, place_problem(error, file="file")))
         messages.error(request, error.message)
-    return redirect("ops:cube_files", cube_id)
+    return go_to(request, "ops:cube_files", cube_id)
 
 
 @console_page(permission=READ_TEXT)

@@ -8,20 +8,21 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory.enums import ShareLevel
-from memory.errors import InvalidInput, MemosError, NotFound
+from memory.enums import CubeKind, ShareLevel
+from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
 from memory.models import Cube
-from memory.services.cubes import create, find, share
+from memory.services.cubes import change, create, find, share
+from memory.types import ChangeTerms
 from ops.access import find_chosen_namespace, page_access, request_id, staff_access
 from ops.form_problems import place_problem
 from ops.named_users import find_named_user, offer_users
 from ops.pages import cubes as page
 from ops.pages.snippets import ask_api
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE = "memory.change_cube"
 ROWS = 50
@@ -45,7 +46,7 @@ def cube_register(request: HttpRequest) -> HttpResponse:
     """Makes a cube of the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:cubes")
+        return go_to(request, "ops:cubes")
     typed = {name: request.POST.get(name, "") for name in ("name", "description", "owner")}
     try:
         row = create.register_cube(
@@ -61,12 +62,12 @@ def cube_register(request: HttpRequest) -> HttpResponse:
         problems = place_problem(error, name="name", description="description", owner_id="owner", user="owner")
         return _list_cubes(request, {**typed, "problems": problems})
     messages.success(request, _("The namespace is registered as a cube."))
-    return redirect("ops:cube", row.pk)
+    return go_to(request, "ops:cube", row.pk)
 
 
 @console_action(permission=CHANGE)
 def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """What the button says: share, revoke, unregister."""
+    """What the button says: change, share, revoke, unregister."""
     row = _find_cube(request, cube_id)
     wanted = request.POST.get("do", "")
     try:
@@ -75,7 +76,10 @@ def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
                 staff_access(request), cube_id=cube_id, now=timezone.now(), request_id=request_id(request)
             )
             messages.success(request, _("The cube is unregistered. The namespace and its memories stay."))
-            return redirect("ops:cubes")
+            return go_to(request, "ops:cubes")
+        if wanted == "change":
+            _change(request, row)
+            messages.success(request, _("The cube is changed."))
         if wanted == "share":
             _share(request, cube_id)
             messages.success(request, _("The cube is shared."))
@@ -93,8 +97,34 @@ def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             typed = {name: request.POST.get(name, "") for name in ("user", "level", "days")}
             problems = place_problem(error, user="user", user_id="user", key="user", level="level", expires_at="days")
             return _show_cube(request, row, {**typed, "problems": problems})
+        if wanted == "change":
+            typed = {name: request.POST.get(name, "") for name in ("name", "description", "owner", "revision")}
+            problems = place_problem(error, name="name", description="description", owner_id="owner", user="owner")
+            if isinstance(error, PreconditionFailed):
+                problems = {"": _("Somebody changed the cube meanwhile. Look at how it is now, then change it again.")}
+                typed["revision"] = str(row.revision)
+            changed = {**typed, "kinds": request.POST.getlist("kinds"), "problems": problems}
+            return _show_cube(request, row, {}, changed)
         messages.error(request, error.message)
-    return redirect("ops:cube", cube_id)
+    return go_to(request, "ops:cube", cube_id)
+
+
+def _change(request: HttpRequest, row: Cube) -> None:
+    """Gives the cube what was typed; an owner who is named as before stays, also one who is out of reach."""
+    access = staff_access(request)
+    typed = {name: request.POST.get(name, "").strip() for name in ("name", "description", "owner", "revision")}
+    wanted: dict[str, Any] = {
+        "name": typed["name"],
+        "description": typed["description"],
+        "kinds": [CubeKind.TEXTUAL.value, *request.POST.getlist("kinds")],
+    }
+    if typed["owner"] != page.cube_shown(row, find.owners_of(access, [row])).owner:
+        wanted["owner_id"] = find_named_user(access, typed["owner"]).pk if typed["owner"] else None
+    seen = typed["revision"]
+    if not (seen.isascii() and seen.isdigit() and len(seen) < 10):
+        raise InvalidInput(_("The form does not say which revision of the cube it changes: open the page again."))
+    terms = ChangeTerms(frozenset({int(seen)}), request_id=request_id(request))
+    change.change_cube(access, cube_id=row.pk, wanted=wanted, terms=terms, now=timezone.now())
 
 
 def _share(request: HttpRequest, cube_id: uuid.UUID) -> None:
@@ -144,14 +174,19 @@ def _list_cubes(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     return render(request, "ops/cubes.html", context)
 
 
-def _show_cube(request: HttpRequest, row: Cube, form: dict[str, Any]) -> HttpResponse:
+def _show_cube(
+    request: HttpRequest, row: Cube, form: dict[str, Any], change_form: dict[str, Any] | None = None
+) -> HttpResponse:
+    """The page of a cube; `form` and `change_form` are what was typed of a share and of the cube, and refused."""
     access, may_change = page_access(request), request.user.has_perm(CHANGE)
     _row, shares = share.list_shares(access, cube_id=row.pk)
     # The owner and those it is shared with may be of any namespace that is reached.
     everybody = staff_access(request)
     contents = page.contents_shown(row, request.user)
+    cube = page.cube_shown(row, find.owners_of(everybody, [row]))
+    as_it_is = {"name": cube.name, "description": cube.description, "owner": cube.owner, "kinds": cube.extra_kinds}
     context = {
-        "cube": page.cube_shown(row, find.owners_of(everybody, [row])),
+        "cube": cube,
         "tiles": contents.tiles,
         "kinds": contents.kinds,
         "shares": page.shares_shown(shares, share.users_of(everybody, shares), now=timezone.now()),
@@ -159,6 +194,8 @@ def _show_cube(request: HttpRequest, row: Cube, form: dict[str, Any]) -> HttpRes
         "may_change": may_change,
         "offered": offer_users(everybody) if may_change else (),
         "form": form,
+        "changes": change_form or {**as_it_is, "revision": cube.revision},
+        "extra_kinds": page.EXTRA_KINDS,
     }
     return render(request, "ops/cube.html", context)
 

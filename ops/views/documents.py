@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -24,7 +24,7 @@ from ops.pages import documents as page
 from ops.pages.documents import FileShown
 from ops.pages.snippets import ask_api
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_documentfile"
 DELETE = "memory.delete_document"
@@ -96,7 +96,7 @@ def document_create(request: HttpRequest) -> HttpResponse:
     """Has a file read as a document."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:documents")
+        return go_to(request, "ops:documents")
     file = request.FILES.get("file")
     if file is None:
         return _list_documents(request, {**_read_fields(request), "problems": {"file": _("Choose a file.")}})
@@ -106,7 +106,7 @@ def document_create(request: HttpRequest) -> HttpResponse:
     except MemosError as error:
         problems = place_problem(error, file="file", name="file", document_id="document_id", title="title")
         return _list_documents(request, {**_read_fields(request), "problems": problems})
-    return redirect("ops:document_file", row.id)
+    return go_to(request, "ops:document_file", row.id)
 
 
 @console_action(permission=ADD)
@@ -118,8 +118,8 @@ def document_reparse(request: HttpRequest, document_key: uuid.UUID) -> HttpRespo
         file = files.reparse_document(scope, document_id=row.document_id, now=timezone.now())
     except MemosError as error:
         messages.error(request, error.message)
-        return redirect("ops:document", document_key)
-    return redirect("ops:document_file", file.id)
+        return go_to(request, "ops:document", document_key)
+    return go_to(request, "ops:document_file", file.id)
 
 
 @console_action(permission=DELETE)
@@ -134,11 +134,11 @@ def document_erase(request: HttpRequest, document_key: uuid.UUID) -> HttpRespons
         asked = erasures.request(scope, target=target, reason=reason, now=timezone.now())
     except (MemosError, IndexError) as error:
         messages.error(request, error.message if isinstance(error, MemosError) else _("There is nothing left of it."))
-        return redirect("ops:document", document_key)
+        return go_to(request, "ops:document", document_key)
     messages.success(
         request, _("The document is no longer found, and is erased in the background. This is the receipt.")
     )
-    return redirect("ops:erasure", asked.id)
+    return go_to(request, "ops:erasure", asked.id)
 
 
 def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:

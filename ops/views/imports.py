@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,7 +20,7 @@ from ops.form_problems import place_problem
 from ops.pages import imports as page
 from ops.pages.imports import ImportShown
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_memoryimport"
 ROWS = 50
@@ -71,7 +71,7 @@ def import_create(request: HttpRequest) -> HttpResponse:
     """Has the file taken in."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:imports")
+        return go_to(request, "ops:imports")
     upload = _read_upload(request)
     if upload is None:
         return _list_imports(request, {**_read_fields(request), "problems": {"file": _nothing_chosen()}})
@@ -80,7 +80,7 @@ def import_create(request: HttpRequest) -> HttpResponse:
     except MemosError as error:
         problems = place_problem(error, file="file", text="text", format="format", speaker="speaker")
         return _list_imports(request, {**_read_fields(request), "problems": problems})
-    return redirect("ops:import", row.id)
+    return go_to(request, "ops:import", row.id)
 
 
 @console_action(permission=ADD)
@@ -92,7 +92,7 @@ def import_cancel(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
         messages.success(request, _("The import is cancelled. What it has stored stays."))
     except MemosError as error:
         messages.error(request, error.message)
-    return redirect("ops:import", import_id)
+    return go_to(request, "ops:import", import_id)
 
 
 def _list_imports(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:

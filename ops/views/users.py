@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -26,7 +26,7 @@ from ops.pages import users as page
 from ops.pages.links import page_link
 from ops.pages.snippets import ask_api
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE, ERASE, GIVE_KEY = "memory.change_user", "memory.delete_user", "memory.change_apikey"
 ROWS = 50
@@ -80,7 +80,7 @@ def user_create(request: HttpRequest) -> HttpResponse:
     """Makes a user who belongs to the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:users")
+        return go_to(request, "ops:users")
     typed = {name: request.POST.get(name, "") for name in ("name", "display_name")}
     try:
         row = users.create_user(
@@ -95,7 +95,7 @@ def user_create(request: HttpRequest) -> HttpResponse:
         problems = place_problem(error, name="name", display_name="display_name")
         return _list_users(request, {**typed, "problems": problems})
     messages.success(request, _("The user is created."))
-    return redirect("ops:user", row.pk)
+    return go_to(request, "ops:user", row.pk)
 
 
 @console_action(permission=CHANGE)
@@ -111,7 +111,7 @@ def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
         if wanted == "key":
             key = keys.find_key(access, prefix=typed["key"])
             keys.set_owner(key_id=key.pk, owner=row, actor=access.actor, now=now)
-            messages.success(request, _("The key is the user's: it reaches what is shared with them."))
+            messages.success(request, _("The key now belongs to the user, and reaches what is shared with them."))
         else:
             if typed["confirm"] != row.name:
                 raise InvalidInput(
@@ -125,11 +125,14 @@ def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
                 terms=ChangeTerms(request_id=request_id(request)),
                 now=now,
             )
-            messages.success(request, _("The user is erased. The memories go in the background; this is the receipt."))
+            messages.success(
+                request,
+                _("The user is erased, and their memories are being erased. This is the receipt."),
+            )
     except MemosError as error:
         problems = place_problem(error, key="key", key_id="key", reason="reason", confirm="confirm")
         return _show_user(request, row, {**typed, "erases": wanted == "erase", "problems": problems})
-    return redirect("ops:user", identity)
+    return go_to(request, "ops:user", identity)
 
 
 def _show_user(request: HttpRequest, row: User, form: dict[str, Any]) -> HttpResponse:

@@ -121,6 +121,38 @@ def test_a_cube_is_registered_shared_revoked_and_unregistered(staff, world):
     assert world.ids
 
 
+def test_a_cube_is_changed_and_its_owner_stays_whoever_sees_them(staff, grant_console, cube):
+    baker = User.objects.across_namespaces().get(name="baker")
+    address = f"/ops/cubes/{cube.pk}/change/"
+    as_seen = {"do": "change", "name": cube.name, "owner": "ann", "revision": "1"}
+
+    def press(client: Any = staff, **body: str) -> str:
+        return str(client.post(address, {**as_seen, **body}, follow=True).content.decode())
+
+    assert 'id="wrong-name">A cube' in press(name=" ")
+    assert 'id="wrong-owner">There is no user “nobody”' in press(owner="nobody")
+    assert "There is no kind of memory" in press(kinds="dreams")
+    assert "open the page again" in press(revision="")
+    press(owner="baker", kinds="activation", description="Watches")
+    cube.refresh_from_db()
+    assert (cube.owner_id, cube.kinds, cube.description, cube.revision) == (
+        baker.pk, ["textual", "activation"], "Watches", 2,
+    )  # fmt: skip
+    assert "Somebody changed the cube meanwhile" in press(owner="")
+
+    # The baker is of another namespace: this clerk sees an id, and leaves it.
+    clerk = grant_console("harbour", permissions=("memory.change_cube",))
+    assert f'name="owner" maxlength="128" list="users" autocomplete="off" value="{baker.pk}"' in text(
+        clerk, f"/ops/cubes/{cube.pk}/"
+    )
+    press(clerk, name="The log", owner=str(baker.pk), revision="2")
+    cube.refresh_from_db()
+    assert (cube.name, cube.owner_id, cube.kinds) == ("The log", baker.pk, ["textual"])
+    press(owner="", name="The log", revision="3")
+    cube.refresh_from_db()
+    assert cube.owner_id is None
+
+
 def test_a_key_is_given_to_a_user_who_is_then_erased(staff, ann):
     key, _token = keys.issue_key(
         name="Ann's phone", scopes=["read"], namespaces=[ann.namespace], actor="tests", now=timezone.now()
@@ -158,7 +190,7 @@ def test_a_preference_says_whether_it_is_stated_or_shown_by_choices(staff, grant
     who = User.objects.across_namespaces().get(name="Ann")
     rows = re.findall(r'<th scope="row">.*?</tr>', text(staff, f"/ops/users/{who.pk}/").split('id="profile"')[1])
     shown = {cells[0]: cells[2] for cells in ([strip_tags(one) for one in re.split("</t[hd]>", row)] for row in rows)}
-    assert shown == {"I love nuts.": "Stated", "Usually chooses aisle seat.": "Shown by choices"}
+    assert shown == {"I love nuts": "Stated", "Usually chooses aisle seat.": "Shown by choices"}
 
     blind = grant_console("harbour", permissions=("memory.view_memory",))
     for memory in Memory.objects.in_scope(world.harbour).preferences():

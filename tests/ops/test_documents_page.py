@@ -109,7 +109,7 @@ def test_a_refusal_says_why(staff, world, content, says):
 def test_a_file_is_followed_to_its_document(staff, world):
     answer = staff.post(f"{PAGE}create/?ns=harbour", {"file": SimpleUploadedFile("t.md", NOTE), "title": "Tides 2026"})
     row = DocumentFile.objects.in_scope(world.harbour).get()
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}files/{row.id}/")
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}files/{row.id}/?ns=harbour")
     assert "data-live" in text(staff, answer["Location"])
     assert row.actor.startswith("staff:")
 
