@@ -71,7 +71,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             messages.success(request, _("It is cancelled. What a load has stored stays."))
     except MemosError as error:
         if wanted in ("dump", "load", "dry_run"):
-            return _list_files(request, cube, _typed(request, place_problem(error, file="file")))
+            return _list_files(request, cube, _keep_typed(request, place_problem(error, file="file")))
         messages.error(request, error.message)
     return go_to(request, "ops:cube_files", cube_id)
 
@@ -100,7 +100,7 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
     return cast(HttpResponse, response)
 
 
-def _typed(request: HttpRequest, problems: FormProblems) -> dict[str, Any]:
+def _keep_typed(request: HttpRequest, problems: FormProblems) -> dict[str, Any]:
     return {"do": request.POST.get("do"), "unknown_sender": "unknown_sender" in request.POST, "problems": problems}
 
 
