@@ -136,6 +136,8 @@ def main() -> int:
 
     metrics = tempfile.mkdtemp(prefix="memos-metrics-")
     os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", metrics)
+    # What is loaded stays: looking through it meanwhile takes a fifth of the time.
+    gc.disable()
     try:
         tell(asdict(_read_settings()))
         _load()
@@ -198,6 +200,7 @@ def _load() -> None:
     import_module("memory.text.tokens").count_tokens("ready")
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _run(tell: Callable[[dict[str, Any]], None], *, is_first: bool) -> int:

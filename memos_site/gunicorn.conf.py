@@ -8,6 +8,7 @@ import struct
 import tempfile
 
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
 from memory.conf import Environment
@@ -43,7 +44,16 @@ control_socket_disable = True
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
-# The request log of MemOS has one line a request; the lines of gunicorn itself take the same form.
+
+
+class ServerLogger(Logger):
+    """The request log of MemOS has one line a request: gunicorn makes none beside it, which it would not write."""
+
+    access_log_enabled = False
+
+
+logger_class = ServerLogger
+# The lines of gunicorn itself take the form of the request log.
 logconfig_dict = {
     "version": 1,
     "disable_existing_loggers": False,

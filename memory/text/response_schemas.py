@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import orjson
-from jsonschema.validators import validator_for
 
 from memory.text.json_values import JsonFault, fault_of
 
@@ -29,6 +27,9 @@ _REFERENCE = re.compile(r"#(?:/(\$defs|definitions)/([A-Za-z0-9_.-]+))?")
 
 def find_schema_fault(schema: dict[str, Any]) -> JsonFault | None:
     """The first thing for which `schema` cannot be used; None when it can."""
+    import jsonschema  # noqa: PLC0415 - it takes long to load, for those who use it
+    from jsonschema.validators import validator_for  # noqa: PLC0415 - as above
+
     if fault := fault_of(schema, most_levels=MAX_SCHEMA_LEVELS):
         return fault
     if len(orjson.dumps(schema)) > MAX_SCHEMA_BYTES:

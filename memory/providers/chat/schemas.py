@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import orjson
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from memory.errors import InvalidInput
 from memory.text.json_values import fault_of
+
+if TYPE_CHECKING:
+    import jsonschema
 
 MAX_PROBLEM_CHARS = 300
 # Of what a model answers.
@@ -20,6 +20,9 @@ MAX_LEVELS = 100
 
 def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
     """Raises InvalidInput when `schema` is no JSON schema. It reads no schema from anywhere else."""
+    import jsonschema  # noqa: PLC0415 - it takes long to load, for those who use it
+    from referencing import Registry  # noqa: PLC0415 - as above
+
     try:
         jsonschema.Draft202012Validator.check_schema(dict(schema))
     except jsonschema.SchemaError as error:
@@ -33,6 +36,9 @@ def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[di
 
     Raises InvalidInput for a schema with a `$ref` to another one.
     """
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - as above
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - as above
+
     try:
         said = orjson.loads(_unfence(text))
     except orjson.JSONDecodeError:
@@ -40,7 +46,7 @@ def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[di
     if not isinstance(said, dict):
         return None, "it is no JSON object"
     try:
-        error = jsonschema.exceptions.best_match(validator.iter_errors(said))
+        error = best_match(validator.iter_errors(said))
     except Unresolvable as unknown:
         raise InvalidInput(
             f"The schema names {unknown.ref!r}, and reads no other schema: put it under $defs."
