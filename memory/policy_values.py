@@ -194,8 +194,9 @@ KNOBS: tuple[Knob, ...] = (
         "preferences",
         "off",
         _(
-            "rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests "
-            "that share no word with it; model: a language model, if one is set up for it, reads them, too."
+            "rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept "
+            "as preferences, and found by requests that share no word with it; model: a language model, if one is set "
+            "up for it, reads what they say, too."
         ),
         choices=("off", "rules", "model"),
     ),

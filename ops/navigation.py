@@ -73,7 +73,7 @@ GROUPS = (
             Page("decay", _("Decay"), "decay", "ops:decay", family="ops:decay"),
             Page("activation", _("Activation"), "bolt", "ops:activation", family="ops:activation"),
             Page("policies", _("Policies"), "policies", "ops:policies", family="ops:polic"),
-            Page("adapters", _("Adapters"), "bolt", "ops:adapters", family="ops:adapter"),
+            Page("adapters", _("Adapters"), "chip", "ops:adapters", family="ops:adapter"),
             Page("evaluation", _("Evaluation"), "evaluation", "ops:evaluation", family="ops:evaluation"),
         ),
     ),

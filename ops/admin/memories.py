@@ -92,7 +92,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         "id", "namespace", "session", "turn", "role", "speaker", "tier", "state", "occurred_at", "created_at",
         "tokens", "length", "vectors", "former_versions", "hidden_text", "hidden_versions", "valid_from", "valid_to",
         "pinned", "review", "links", "summaries", "opinions", "uses", "importance_parts",
-        "hidden_speaker", "hidden_links", "hidden_opinions",
+        "hidden_speaker", "hidden_links", "hidden_opinions", "preference_shown",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("text", "metadata", "importance", "reason")}),
@@ -157,7 +157,8 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         """Who may only look is not asked for a reason; who may not read sees no text, former text or metadata."""
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
-        sets: list[Any] = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
+        preference = ("preference_shown",) if obj is not None and obj.is_preference else ()
+        sets: list[Any] = [(None, {"fields": (*first, *preference, "importance", *reason)}), *self.fieldsets[1:]]
         if reads_text(request):
             return sets
         return [

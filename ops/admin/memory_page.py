@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PairVerdict
 from memory.governance.importance import Learned
+from memory.kinds import PREFERENCE_KEY
 from memory.models import (
     Condensation,
     Memory,
@@ -28,10 +29,12 @@ from memory.models import (
     RelevanceJudgement,
     UnsurePair,
 )
+from memory.services.preferences.profile import find_source
 from memory.services.retention.importance import rate_by_policy
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import render_mask_box
+from ops.pages.users import ATTITUDES, SHOWN_BY
 
 SHOWN = 20
 SUMMARIES = 50
@@ -140,6 +143,15 @@ class MemoryPage:
             (_("It"), _("Memory"), _("Why"), _("By"), _("When")),
             format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
         )
+
+    @admin.display(description=gettext_lazy("preference"))
+    def preference_shown(self, memory: Memory) -> str:
+        """What sort of preference it is, and whether its holder states it or their choices show it."""
+        said = memory.metadata.get(PREFERENCE_KEY)
+        said = said if isinstance(said, dict) else {}
+        attitude = ATTITUDES.get(str(said.get("attitude")))
+        source = SHOWN_BY[find_source(said)]
+        return f"{attitude[0]} · {source}" if attitude else str(source)
 
     @admin.display(description=gettext_lazy("quoted by summaries"))
     def summaries(self, memory: Memory) -> SafeString | str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -25,13 +26,13 @@ _BADGES: Mapping[str, tuple[str, Words]] = {
     ActivationState.STALE: ("off", gettext_lazy("Stale")),
 }
 _REASONS: Mapping[str, Words] = {
-    DropReason.MEMORY: gettext_lazy("a memory of it changed"),
-    DropReason.ERASED: gettext_lazy("a memory of it was erased"),
-    DropReason.PREFIX: gettext_lazy("the prefix is another now"),
+    DropReason.MEMORY: gettext_lazy("one of its memories changed"),
+    DropReason.ERASED: gettext_lazy("one of its memories was erased"),
+    DropReason.PREFIX: gettext_lazy("the prefix has changed"),
     DropReason.ASKED: gettext_lazy("dropped"),
-    DropReason.BUDGET: gettext_lazy("there was no room"),
-    DropReason.LOST: gettext_lazy("its file is missing or another"),
-    DropReason.INTERRUPTED: gettext_lazy("its build broke off"),
+    DropReason.BUDGET: gettext_lazy("it made room for others"),
+    DropReason.LOST: gettext_lazy("its file is gone or was replaced"),
+    DropReason.INTERRUPTED: gettext_lazy("building it was interrupted"),
 }
 
 
@@ -51,6 +52,8 @@ class ActivationShown:
     memories: int
     uses: int
     used_at: datetime | None
+    created_at: datetime
+    is_building: bool
 
 
 def activation_shown(row: ActivationCache, *, namespace: str) -> ActivationShown:
@@ -69,6 +72,8 @@ def activation_shown(row: ActivationCache, *, namespace: str) -> ActivationShown
         memories=len(row.memory_ids),
         uses=row.uses,
         used_at=row.used_at,
+        created_at=row.created_at,
+        is_building=row.state == ActivationState.BUILDING,
     )
 
 
@@ -78,11 +83,11 @@ def list_figures(found: Mapping[str, Any]) -> Sequence[tuple[Words, str]]:
         return ()
     times = found["ttft_ms"]
     return (
-        (_("Calls that were given a cache"), str(found["calls"])),
-        (_("The model had the prefix"), f"{100 * found['hit_rate']:.0f} %"),
-        (_("Tokens that were not computed again"), f"{found['cached_tokens']:,}".replace(",", " ")),
-        (_("First token with it (median)"), _milliseconds(times["hit"])),
-        (_("First token without a cache (median)"), _milliseconds(times["without"])),
+        (_("Calls with a cache"), number_format(found["calls"], use_l10n=True, force_grouping=True)),
+        (_("Of them the model had the prefix"), f"{found['hit_rate']:.0%}"),
+        (_("Tokens not computed again"), number_format(found["cached_tokens"], use_l10n=True, force_grouping=True)),
+        (_("Time to the first token, with it (median)"), _milliseconds(times["hit"])),
+        (_("Time to the first token, without (median)"), _milliseconds(times["without"])),
     )
 
 

@@ -17,7 +17,7 @@ from ops.access import MASK
 from ops.words import Words
 
 _DATASETS: Mapping[str, tuple[str, Words]] = {
-    TrainingState.QUEUED: ("info", gettext_lazy("Waits")),
+    TrainingState.QUEUED: ("info", gettext_lazy("Queued")),
     TrainingState.RUNNING: ("busy", gettext_lazy("Running")),
     TrainingState.DONE: ("good", gettext_lazy("Done")),
     TrainingState.STALE: ("weak", gettext_lazy("Stale")),
@@ -58,6 +58,7 @@ class DatasetShown:
     problem: str
     stale: Sequence[tuple[Words, int]]
     created_at: datetime | None
+    is_open: bool
     may_be_trained: bool
     may_be_deleted: bool
 
@@ -94,6 +95,7 @@ class AdapterShown:
     files: Sequence[tuple[str, str, int]]
     created_at: datetime | None
     activated_at: datetime | None
+    is_training: bool
     may_be_activated: bool
     may_be_retired: bool
 
@@ -114,6 +116,7 @@ def dataset_shown(values: Mapping[str, Any]) -> DatasetShown:
         problem=values["problem"] or "",
         stale=_stale(values["stale"]),
         created_at=parse_datetime(values["created_at"]),
+        is_open=values["state"] in (TrainingState.QUEUED, TrainingState.RUNNING),
         may_be_trained=values["state"] == TrainingState.DONE and lines.get("sft.jsonl", 0) > 0,
         may_be_deleted=values["state"] != TrainingState.DROPPED,
     )
@@ -142,6 +145,7 @@ def adapter_shown(values: Mapping[str, Any], *, may_change: bool) -> AdapterShow
         files=[(name, about["sha256"], about["bytes"]) for name, about in sorted(values["files"].items())],
         created_at=parse_datetime(values["created_at"]),
         activated_at=parse_datetime(values["activated_at"]) if values["activated_at"] else None,
+        is_training=state == AdapterState.TRAINING,
         may_be_activated=state in (AdapterState.CANDIDATE, AdapterState.RETIRED) and bool(values["files"]),
         may_be_retired=state in (AdapterState.TRAINING, AdapterState.CANDIDATE, AdapterState.ACTIVE),
     )
@@ -151,9 +155,9 @@ def _metrics(metrics: Mapping[str, Any]) -> list[MetricShown]:
     if not metrics:
         return []
     shares = (
-        (_("Asked in the words of training"), "recall", MIN_RECALL),
-        (_("Asked in other words"), "paraphrases", MIN_PARAPHRASES),
-        (_("Says that it does not know"), "refusals", MIN_REFUSALS),
+        (_("Right when asked in the words of training"), "recall", MIN_RECALL),
+        (_("Right when asked in other words"), "paraphrases", MIN_PARAPHRASES),
+        (_("Admits what it does not know"), "refusals", MIN_REFUSALS),
     )
     found = [
         MetricShown(title, _percent(metrics.get(name)), f"≥ {least:.0%}", (metrics.get(name) or 0.0) >= least)
@@ -166,18 +170,18 @@ def _metrics(metrics: Mapping[str, Any]) -> list[MetricShown]:
         before, after = metrics.get(name) or (None, None)
         if before is None or after is None:
             continue
-        wanted = f"≤ +{most:.2f}" if most is not None else "<"
+        wanted = _("at most +%(most)s") % {"most": f"{most:.2f}"} if most is not None else _("lower than before")
         passes = after - before <= most if most is not None else after < before
         found.append(MetricShown(title, f"{before:.2f} → {after:.2f}", wanted, passes))
     if metrics.get("preferred") is not None:
         found.append(MetricShown(_("Prefers what holds now"), _percent(metrics["preferred"]), "", None))
     if metrics.get("seconds"):
-        found.append(MetricShown(_("Seconds of training"), f"{metrics['seconds']:,.0f}", "", None))
+        found.append(MetricShown(_("Time of training"), f"{metrics['seconds']:,.0f} s", "", None))
     return found
 
 
 def _percent(value: float | None) -> str:
-    return "—" if value is None else f"{value:.0%}"
+    return "–" if value is None else f"{value:.0%}"
 
 
 def _stale(reasons: Mapping[str, int]) -> list[tuple[Words, int]]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext_lazy
 
-from memory.enums import CubeFileKind, CubeFileState
+from memory.enums import CubeFileKind, CubeFileState, CubeSignature
 from ops.access import MASK
 from ops.words import Words
 
 KINDS: Mapping[str, Words] = {CubeFileKind.DUMP: gettext_lazy("Dump"), CubeFileKind.LOAD: gettext_lazy("Load")}
 _DRY_RUN = gettext_lazy("Dry run")
 STATES: Mapping[str, tuple[str, Words]] = {
-    CubeFileState.QUEUED: ("off", gettext_lazy("Queued")),
-    CubeFileState.RUNNING: ("off", gettext_lazy("Running")),
+    CubeFileState.QUEUED: ("info", gettext_lazy("Queued")),
+    CubeFileState.RUNNING: ("busy", gettext_lazy("Running")),
     CubeFileState.DONE: ("good", gettext_lazy("Done")),
     CubeFileState.CANCELLED: ("off", gettext_lazy("Cancelled")),
     CubeFileState.FAILED: ("bad", gettext_lazy("Failed")),
@@ -34,43 +35,89 @@ _OUTCOMES: Mapping[str, Words] = {
     "left_out": gettext_lazy("left out"),
     "unreadable": gettext_lazy("unreadable"),
 }
+_PARTS: Mapping[str, Words] = {
+    "memories": gettext_lazy("Memories"),
+    "sessions": gettext_lazy("Sessions"),
+    "documents": gettext_lazy("Documents"),
+    "summaries": gettext_lazy("Summaries"),
+    "names": gettext_lazy("Names of entities"),
+    "links": gettext_lazy("Links between memories"),
+    "pairs": gettext_lazy("Pairs that were compared"),
+    "quarantine": gettext_lazy("Quarantine"),
+    "procedures": gettext_lazy("Prompts and tools"),
+    "policies": gettext_lazy("Policy"),
+    "audit": gettext_lazy("Audit log"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PartShown:
+    """A part of the file: what became of its lines, in words and numbers."""
+
+    title: Words
+    outcomes: list[tuple[Words, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class CubeFileShown:
-    """A dump or load; `outcomes` are the words and numbers of what became of the file's memories."""
+    """A dump or load; `memories` is what became of the file's memories, `parts` of everything in it.
+
+    `faults` are the first lines that could not be taken, `source` the cube that a loaded file was written of.
+    """
 
     id: str
     name: str
     kind: Words
+    is_load: bool
+    is_dry_run: bool
     tone: str
     word: Words
-    size: int
+    size: str
     done: int
     total: int
-    outcomes: list[tuple[Words, int]]
+    memories: list[tuple[Words, int]]
+    parts: list[PartShown]
+    faults: Sequence[Mapping[str, str]]
+    source: str
+    is_unknown: bool
     problem: str
     downloadable: bool
     is_open: bool
+    actor: str
     created_at: datetime
 
 
 def show_file(row: Mapping[str, Any], *, may_read_text: bool) -> CubeFileShown:
-    """A dump or load as the page shows it; the name of a file is masked for who may not read texts."""
+    """A dump or load as the page shows it; names and faults of a file are masked for who may not read texts."""
     tone, word = STATES[row["state"]]
-    counts = Counter(row["counts"].get("memories", {}))
+    is_load = row["kind"] == CubeFileKind.LOAD
+    manifest = row["manifest"] or {}
+    cube = manifest.get("cube") or {}
+    known = sorted(row["counts"].items(), key=lambda part: list(_PARTS).index(part[0]) if part[0] in _PARTS else 99)
     return CubeFileShown(
         id=row["id"],
-        name=row["name"] if may_read_text or row["kind"] == CubeFileKind.DUMP else MASK,
+        name=row["name"] if may_read_text or not is_load else MASK,
         kind=_DRY_RUN if row["dry_run"] else KINDS[row["kind"]],
+        is_load=is_load,
+        is_dry_run=row["dry_run"],
         tone=tone,
         word=word,
-        size=row["bytes"],
+        size=filesizeformat(row["bytes"]) if row["bytes"] else "–",
         done=row["done"],
         total=row["total"],
-        outcomes=[(title, counts[name]) for name, title in _OUTCOMES.items() if counts[name]],
+        memories=_name_outcomes(row["counts"].get("memories", {})),
+        parts=[PartShown(_PARTS.get(name, name), _name_outcomes(counts)) for name, counts in known],
+        faults=row["faults"] if may_read_text else (),
+        source=str(cube.get("name") or "") if is_load and may_read_text else "",
+        is_unknown=is_load and row["signature"] != CubeSignature.TRUSTED,
         problem=row["problem"] or "",
         downloadable=row["downloadable"],
         is_open=row["finished_at"] is None,
+        actor=row["actor"],
         created_at=datetime.fromisoformat(row["created_at"]),
     )
+
+
+def _name_outcomes(counts: Mapping[str, int]) -> list[tuple[Words, int]]:
+    found = Counter(counts)
+    return [(title, found[name]) for name, title in _OUTCOMES.items() if found[name]]

@@ -7,28 +7,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Count, Q, Sum
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import CubeKind, MemoryKind, ShareLevel
-from memory.models import Cube, CubeShare, User
-from memory.services.cubes.contents import count_contents
+from memory.models import Cube, CubeShare, NamespaceStat, User
+from memory.services.cubes.contents import MOST_COUNTED, count_contents
+from ops.charts import Slice, StackedBar, bar_of_parts
+from ops.pages.links import Staff, list_link, page_link
+from ops.pages.tiles import Tile
 from ops.words import Words
 
 KINDS: Mapping[str, Words] = {
     CubeKind.TEXTUAL: gettext_lazy("texts"),
-    CubeKind.ACTIVATION: gettext_lazy("activations"),
+    CubeKind.ACTIVATION: gettext_lazy("activation caches"),
     CubeKind.PARAMETRIC: gettext_lazy("adapters"),
 }
+# The kinds that can be switched on beside texts, and what that does.
+EXTRA_KINDS: Sequence[tuple[str, Words, Words]] = (
+    (
+        CubeKind.ACTIVATION,
+        gettext_lazy("Activation caches"),
+        gettext_lazy(
+            "What a language model has computed for its prompts, kept in files, so that answers begin sooner."
+        ),
+    ),
+    (
+        CubeKind.PARAMETRIC,
+        gettext_lazy("Adapters"),
+        gettext_lazy("Trained on its memories, where training.consent is on in its policy."),
+    ),
+)
 LEVELS: Mapping[str, Words] = {
-    ShareLevel.READ: gettext_lazy("to read"),
-    ShareLevel.WRITE: gettext_lazy("to read and write"),
+    ShareLevel.READ: gettext_lazy("read"),
+    ShareLevel.WRITE: gettext_lazy("read and write"),
 }
 _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
     MemoryKind.SAID: gettext_lazy("said by people"),
     MemoryKind.ANSWERED: gettext_lazy("said by agents and tools"),
-    MemoryKind.EPISODE: gettext_lazy("talk that says little"),
-    MemoryKind.DOCUMENT: gettext_lazy("chunks of documents"),
+    MemoryKind.EPISODE: gettext_lazy("small talk"),
+    MemoryKind.DOCUMENT: gettext_lazy("parts of documents"),
     MemoryKind.FACT: gettext_lazy("facts"),
     MemoryKind.PREFERENCE: gettext_lazy("preferences"),
 }
@@ -36,7 +56,10 @@ _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class CubeShown:
-    """A cube; `owner` is the user's name, or id where this member of staff does not reach the user."""
+    """A cube; `owner` is the user's name, or id where this member of staff does not reach the user.
+
+    `extra_kinds` are those beside texts, as the service names them.
+    """
 
     id: uuid.UUID
     name: str
@@ -45,8 +68,27 @@ class CubeShown:
     owner: str
     owner_id: uuid.UUID | None
     kinds: str
+    extra_kinds: Sequence[str]
+    revision: int
     created_by: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CubeRow:
+    """A cube of the list, with its searchable memories and how many shares of it are in force."""
+
+    cube: CubeShown
+    memories: int
+    shares: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentsShown:
+    """What a cube holds: its figures, and its memories by kind (None while there are none)."""
+
+    tiles: list[Tile]
+    kinds: StackedBar | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +115,8 @@ def cube_shown(cube: Cube, owners: Mapping[uuid.UUID, User]) -> CubeShown:
         owner=owner.name if owner else str(cube.owner_id or ""),
         owner_id=owner.pk if owner else None,
         kinds=", ".join(str(KINDS[kind]) for kind in cube.kinds),
+        extra_kinds=[kind for kind in cube.kinds if kind != CubeKind.TEXTUAL],
+        revision=cube.revision,
         created_by=cube.created_by,
         created_at=cube.created_at,
     )
@@ -100,15 +144,36 @@ def shares_shown(shares: Sequence[CubeShare], users: Mapping[uuid.UUID, User], *
     return rows
 
 
-def list_figures(cube: Cube) -> list[tuple[str, int]]:
-    """What a cube holds, each with its number; bytes of texts last."""
-    held = count_contents(cube)
-    kinds = [(str(title), held["by_kind"][kind]) for kind, title in _MEMORY_KINDS.items()]
+def list_rows(cubes: Sequence[Cube], owners: Mapping[uuid.UUID, User], *, now: datetime) -> list[CubeRow]:
+    """The cubes of a list."""
+    ids = [cube.namespace_id for cube in cubes]
+    counted = NamespaceStat.objects.filter(namespace_id__in=ids).order_by().values_list("namespace_id")
+    memories = dict(counted.annotate(n=Sum("memories")))
+    in_force = CubeShare.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), namespace_id__in=ids)
+    shares = dict(in_force.order_by().values_list("namespace_id").annotate(n=Count("user_id")))
     return [
-        (_("memories"), held["memories"]),
-        *kinds,
-        (_("sessions"), held["sessions"]),
-        (_("documents"), held["documents"]),
-        (_("entities"), held["entities"]),
-        (_("bytes of text, estimated"), held["text_bytes"]),
+        CubeRow(cube_shown(cube, owners), memories.get(cube.namespace_id) or 0, shares.get(cube.namespace_id, 0))
+        for cube in cubes
     ]
+
+
+def contents_shown(cube: Cube, user: Staff) -> ContentsShown:
+    """What a cube holds, each figure with a link to what it counts."""
+    held, ns = count_contents(cube), cube.namespace.name
+    tiles = [
+        Tile(_("Memories"), _count(held["memories"]), _("that are searched"), list_link(user, "memory", ns)),
+        Tile(_("Sessions"), _count(held["sessions"]), _("with messages"), page_link("ops:sessions", ns=ns)),
+        Tile(_("Documents"), _count(held["documents"]), _("texts and files"), page_link("ops:documents", ns=ns)),
+        Tile(_("Entities"), _count(held["entities"]), _("people, places, things"), page_link("ops:entities", ns=ns)),
+        Tile(_("Size of texts"), filesizeformat(held["text_bytes"]), _("estimated, without vectors")),
+    ]
+    tones = ("blue", "purple", "grey", "amber", "green", "orange")
+    slices = [
+        Slice(title, held["by_kind"][kind], tone)
+        for (kind, title), tone in zip(_MEMORY_KINDS.items(), tones, strict=True)
+    ]
+    return ContentsShown(tiles, bar_of_parts(_("Memories by kind"), slices) if held["memories"] else None)
+
+
+def _count(value: int) -> str:
+    return f"{value:,}+" if value == MOST_COUNTED else f"{value:,}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.template.defaultfilters import filesizeformat
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -19,7 +20,7 @@ from ops.access import MASK
 from ops.words import Words
 
 _BADGES: Mapping[str, tuple[str, Words]] = {
-    FileState.QUEUED: ("info", gettext_lazy("Waits")),
+    FileState.QUEUED: ("info", gettext_lazy("Queued")),
     FileState.RUNNING: ("busy", gettext_lazy("Running")),
     FileState.DONE: ("good", gettext_lazy("Done")),
     FileState.REFUSED: ("bad", gettext_lazy("Refused")),
@@ -114,14 +115,14 @@ def _rows(values: Mapping[str, Any]) -> list[tuple[Words, str]]:
     peak = values["peak_bytes"]
     told = [
         (_("Kind"), str(FileType(values["type"]).label)),
-        (_("Bytes"), f"{values['bytes']:,}"),
+        (_("Size"), filesizeformat(values["bytes"])),
         (_("Pages"), _count(values["pages"])),
         (_("Tables"), _count(values["tables"])),
         (_("Characters"), _count(values["characters"])),
         (_("Chunks"), _count(values["chunks"])),
         (_("Read by"), values["parser"]),
-        (_("Seconds"), "" if values["seconds"] is None else f"{values['seconds']:.2f}"),
-        (_("Memory"), "" if peak is None else f"{peak / 1024**2:.0f} MB"),
+        (_("Time to read"), "" if values["seconds"] is None else f"{values['seconds']:.2f} s"),
+        (_("Peak of memory"), filesizeformat(peak) if peak else ""),
         (_("Original"), _("kept") if values["keep_original"] and values["has_original"] else _("not kept")),
     ]
     return [(title, value) for title, value in told if value]

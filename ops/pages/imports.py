@@ -16,12 +16,12 @@ from ops.access import MASK
 from ops.words import Words
 
 FORMATS: tuple[tuple[str, Words], ...] = (
-    ("", gettext_lazy("told by its content")),
+    ("", gettext_lazy("Recognize it by its content")),
     *((one.value, one.label) for one in ImportFormat if one != ImportFormat.PASTED),
-    (ImportFormat.PASTED.value, gettext_lazy("lines of “date - memory”")),
+    (ImportFormat.PASTED.value, gettext_lazy("Lines of “date - memory”")),
 )
 _BADGES: Mapping[str, tuple[str, Words]] = {
-    ImportState.QUEUED: ("info", gettext_lazy("Waits")),
+    ImportState.QUEUED: ("info", gettext_lazy("Queued")),
     ImportState.RUNNING: ("busy", gettext_lazy("Running")),
     ImportState.DONE: ("good", gettext_lazy("Done")),
     ImportState.CANCELLED: ("off", gettext_lazy("Cancelled")),
@@ -45,6 +45,10 @@ _REASONS: Mapping[str, Words] = {
 }
 
 
+# What lines that were pasted are called, which come in no file.
+PASTED_NAME = "text"
+
+
 @dataclass(frozen=True, slots=True)
 class ImportShown:
     """An import, or a preview: `percent` of its turns are dealt with; `rows` are what came of them, by name."""
@@ -63,6 +67,7 @@ class ImportShown:
     turns: int
     dealt_with: int
     new: int
+    quarantined: int
     first_at: datetime | None
     last_at: datetime | None
     created_at: datetime | None
@@ -82,7 +87,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
     return ImportShown(
         id=values["id"] or "",
         namespace=values["namespace"],
-        name=values["name"] if may_read_text else MASK,
+        name=_name(values) if may_read_text else MASK,
         format=dict(FORMATS)[values["format"]],
         speaker=values["speaker"] if may_read_text or not values["speaker"] else MASK,
         tone=tone,
@@ -94,6 +99,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
         turns=turns,
         dealt_with=dealt_with,
         new=values["new"],
+        quarantined=values["quarantined"] or 0,
         first_at=_moment(values["first_at"]),
         last_at=_moment(values["last_at"]),
         created_at=_moment(values["created_at"]),
@@ -107,12 +113,16 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
     )
 
 
+def _name(values: Mapping[str, Any]) -> str:
+    return _("Pasted lines") if values["name"] == PASTED_NAME else str(values["name"])
+
+
 def _rows(values: Mapping[str, Any]) -> list[tuple[Words, int]]:
     return [
         (_("New memories"), values["new"]),
-        (_("There already"), values["present"]),
-        (_("Deleted since, and not brought back"), values["gone"]),
-        (_("In the quarantine"), values["quarantined"]),
+        (_("Stored already"), values["present"]),
+        (_("Deleted earlier, so left out"), values["gone"]),
+        (_("Held in quarantine"), values["quarantined"]),
         (_("Refused by the gate"), values["rejected"]),
     ]
 
@@ -120,9 +130,9 @@ def _rows(values: Mapping[str, Any]) -> list[tuple[Words, int]]:
 def _preview_rows(values: Mapping[str, Any]) -> list[tuple[Words, int]]:
     gate = values["gate"]
     return [
-        (_("There already"), values["present"]),
+        (_("Stored already"), values["present"]),
         (_("The gate would let in"), gate[GateDecision.ACCEPT]),
-        (_("The gate would let in with marks in place of secrets"), gate[GateDecision.ACCEPT_REDACTED]),
+        (_("The gate would let in, secrets replaced"), gate[GateDecision.ACCEPT_REDACTED]),
         (_("The gate would quarantine"), gate[GateDecision.QUARANTINE]),
         (_("The gate would refuse"), gate[GateDecision.REJECT]),
     ]

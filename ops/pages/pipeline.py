@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memory.enums import JobState
+from memory.enums import JobPriority, JobState
 from memory.models import Job, Namespace
 from memory.services.jobs import results as job_results
 from memory.services.jobs.runner import is_lost
@@ -19,6 +20,7 @@ from memory.services.monitoring import stages, stats
 from memory.services.monitoring.stages import COUNTED_AT_MOST, Stage, StageState
 from memory.types import Access
 from ops.pages.links import Staff, page_link, row_link
+from ops.pages.waiting import PRIORITIES
 from ops.words import Words
 
 PAGE = 50
@@ -74,6 +76,16 @@ class JobRow:
     tone: str
     silent: int | None
     link: str
+
+    @property
+    def priority(self) -> Words:
+        """Which of those that wait are begun before it."""
+        return PRIORITIES[JobPriority(self.job.priority)][0]
+
+    @property
+    def priority_note(self) -> Words:
+        """What jobs of its priority are."""
+        return PRIORITIES[JobPriority(self.job.priority)][1]
 
     @property
     def operable(self) -> bool:
@@ -163,7 +175,14 @@ def chips(access: Access, chosen: str) -> list[StageChip]:
 
 
 def jobs(
-    access: Access, *, state: str, kind: str, cursor: uuid.UUID | None, ns: str, now: datetime
+    access: Access,
+    *,
+    state: str,
+    kind: str,
+    priority: JobPriority | None,
+    cursor: uuid.UUID | None,
+    ns: str,
+    now: datetime,
 ) -> tuple[list[JobRow], uuid.UUID | None]:
     """One page of jobs, newest first, and the id that the page after begins before."""
     rows = Job.objects.reachable_by(access)
@@ -173,6 +192,8 @@ def jobs(
         rows = rows.filter(state=state)
     if kind:
         rows = rows.filter(kind=kind)
+    if priority is not None:
+        rows = rows.filter(priority=priority)
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
     page = list(rows.order_by("-pk")[: PAGE + 1])
@@ -226,7 +247,9 @@ def _describe_result(one: job_results.JobResult) -> str:
 def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
-    models = {"evaluation": "evaluationrun", "erasure": "erasure", "file": "documentfile"}
+    if one.kind == "erasure":
+        return reverse("ops:erasure", args=[one.id])
+    models = {"evaluation": "evaluationrun", "file": "documentfile"}
     return row_link(user, models.get(one.kind, "memory"), one.id)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import HttpRequest
+
 
 @dataclass(frozen=True, slots=True)
 class Snippets:
@@ -16,6 +18,11 @@ class Snippets:
 
     curl: str
     python: str
+
+
+def ask_api(request: HttpRequest, path: str, body: Mapping[str, Any]) -> Snippets:
+    """A request to this server."""
+    return snippets(request.build_absolute_uri("/").rstrip("/"), path, body)
 
 
 def snippets(server: str, path: str, body: Mapping[str, Any]) -> Snippets:

@@ -1,4 +1,4 @@
-"""What Users shows: the people whose memories are kept, and what belongs to each."""
+"""What Users shows: the people whose memories are kept, what belongs to each, and what is left of an erased one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import pgettext_lazy
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from memory.enums import Attitude
+from memory.enums import Attitude, ErasureStatus, ErasureTarget, PreferenceSource
 from memory.models import ApiKey, User
 from ops.access import MASK
+from ops.pages.erasures import STATUSES
+from ops.pages.links import Staff, row_link
 from ops.words import Words
+
+Pairs = Sequence[tuple[str, str]]
+
+SHOWN_EVIDENCE = 5
+ATTITUDES: Mapping[str, tuple[Words, str]] = {
+    Attitude.LIKE: (pgettext_lazy("attitude", "Likes"), "good"),
+    Attitude.DISLIKE: (pgettext_lazy("attitude", "Dislikes"), "weak"),
+    Attitude.CONSTRAINT: (pgettext_lazy("attitude", "Constraint"), "bad"),
+    Attitude.HABIT: (pgettext_lazy("attitude", "Habit"), "info"),
+}
+SHOWN_BY: Mapping[str, Words] = {
+    PreferenceSource.STATEMENT: gettext_lazy("Stated"),
+    PreferenceSource.CHOICES: gettext_lazy("Shown by choices"),
+}
+_UNKNOWN: tuple[Words, str] = ("–", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +45,8 @@ class UserShown:
     display_name: str
     namespace: str
     namespaces: Sequence[str]
-    preferences: str
-    metadata: str
+    preferences: Pairs
+    metadata: Pairs
     created_by: str
     created_at: datetime
 
@@ -39,6 +58,50 @@ class KeyShown:
     usable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PreferenceShown:
+    """A line of the profile: a memory, with those that say or show it; `links` lead to the first of these."""
+
+    text: str
+    link: str
+    attitude: Words
+    tone: str
+    shown_by: Words
+    strength: float
+    evidence: Sequence[str]
+    links: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedPart:
+    """What is erased of one namespace; `link` is its receipt in the admin."""
+
+    id: str
+    namespace: str
+    tone: str
+    word: Words
+    what: Words
+    memories: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptShown:
+    """The receipt of an erased user."""
+
+    user_id: str
+    tone: str
+    word: Words
+    is_open: bool
+    reason: str
+    keys_revoked: int
+    shares_ended: int
+    cubes_disowned: int
+    actor: str
+    created_at: datetime
+    parts: Sequence[ErasedPart]
+
+
 def user_shown(user: User, namespaces: Sequence[str], *, may_read_text: bool) -> UserShown:
     """A user as the page shows it."""
     return UserShown(
@@ -47,43 +110,24 @@ def user_shown(user: User, namespaces: Sequence[str], *, may_read_text: bool) ->
         display_name=user.display_name if may_read_text or not user.display_name else MASK,
         namespace=user.namespace.name,
         namespaces=namespaces,
-        preferences=_as_json(user.preferences, may_read_text=may_read_text),
-        metadata=_as_json(user.metadata, may_read_text=may_read_text),
+        preferences=_list_pairs(user.preferences, may_read_text=may_read_text),
+        metadata=_list_pairs(user.metadata, may_read_text=may_read_text),
         created_by=user.created_by,
         created_at=user.created_at,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceShown:
-    """A line of the profile: a memory, with those that say it."""
-
-    id: str
-    text: str
-    attitude: Words
-    tone: str
-    strength: float
-    evidence: Sequence[str]
-
-
-ATTITUDES: Mapping[str, tuple[Words, str]] = {
-    Attitude.LIKE: (pgettext_lazy("attitude", "Likes"), "good"),
-    Attitude.DISLIKE: (pgettext_lazy("attitude", "Dislikes"), "weak"),
-    Attitude.CONSTRAINT: (pgettext_lazy("attitude", "Constraint"), "bad"),
-    Attitude.HABIT: (pgettext_lazy("attitude", "Habit"), "info"),
-}
-_UNKNOWN: tuple[Words, str] = ("–", "off")
-
-
-def profile_shown(profile: Mapping[str, Any], *, may_read_text: bool) -> list[PreferenceShown]:
+def profile_shown(profile: Mapping[str, Any], user: Staff, *, may_read_text: bool) -> list[PreferenceShown]:
     """What is kept of what the user likes and avoids, as the page shows it."""
     return [
         PreferenceShown(
-            line["memory_id"],
             line["text"] if may_read_text else MASK,
+            row_link(user, "memory", line["memory_id"]),
             *ATTITUDES.get(line["attitude"], _UNKNOWN),
+            SHOWN_BY[line["shown_by"]],
             line["strength"],
             line["evidence"],
+            [link for one in line["evidence"][:SHOWN_EVIDENCE] if (link := row_link(user, "memory", one))],
         )
         for line in profile["preferences"]
     ]
@@ -94,7 +138,49 @@ def keys_shown(keys: Sequence[ApiKey]) -> list[KeyShown]:
     return [KeyShown(key.name, key.prefix, key.is_usable) for key in keys]
 
 
-def _as_json(values: Mapping[str, Any], *, may_read_text: bool) -> str:
-    if not values:
-        return ""
-    return json.dumps(values, ensure_ascii=False, indent=2) if may_read_text else MASK
+def receipt_shown(receipt: Mapping[str, Any]) -> ReceiptShown:
+    """The receipt of an erased user, from what the service says of it."""
+    tone, word = STATUSES[receipt["status"]]
+    return ReceiptShown(
+        user_id=receipt["user_id"],
+        tone=tone,
+        word=word,
+        is_open=receipt["status"] not in (ErasureStatus.FINISHED, ErasureStatus.FAILED),
+        reason=receipt["reason"],
+        keys_revoked=receipt["keys_revoked"],
+        shares_ended=receipt["shares_ended"],
+        cubes_disowned=receipt["cubes_disowned"],
+        actor=receipt["actor"],
+        created_at=datetime.fromisoformat(receipt["created_at"]),
+        parts=[
+            ErasedPart(
+                one["id"],
+                one["namespace"],
+                *STATUSES[one["status"]],
+                _("Everything in it") if is_whole(one) else _("What was said under the user's name"),
+                one["found"],
+                reverse("ops:erasure", args=[one["id"]]),
+            )
+            for one in receipt["erasures"]
+        ],
+    )
+
+
+def is_whole(erasure: Mapping[str, Any]) -> bool:
+    """Whether an erasure takes all of its namespace."""
+    return bool(erasure["target"] == ErasureTarget.NAMESPACE)
+
+
+def _list_pairs(values: Mapping[str, Any], *, may_read_text: bool) -> Pairs:
+    """Names and values, the names in order; for who may not read texts the names are masked, too."""
+    if not may_read_text:
+        return [(MASK, MASK)] if values else []
+    return [(name, _say(value)) for name, value in sorted(values.items())]
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return json.dumps(value, ensure_ascii=False)

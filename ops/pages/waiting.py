@@ -16,15 +16,15 @@ from ops.pages.links import page_link
 from ops.words import Words
 
 PRIORITIES: dict[JobPriority, tuple[Words, Words]] = {
-    JobPriority.INTERACTIVE: (gettext_lazy("Interactive"), gettext_lazy("Somebody waits for it: it goes first")),
+    JobPriority.INTERACTIVE: (gettext_lazy("Interactive"), gettext_lazy("Somebody waits for it: goes first")),
     JobPriority.NORMAL: (gettext_lazy("Normal"), gettext_lazy("Summaries, facts, vectors")),
-    JobPriority.BULK: (gettext_lazy("Bulk"), gettext_lazy("Takes long and may: gives way to the others")),
+    JobPriority.BULK: (gettext_lazy("Bulk"), gettext_lazy("Long work: gives way to the others")),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """Jobs of a priority or a namespace. `note` says what they are; `link` is the Pipeline of the namespace."""
+    """Jobs of a priority or a namespace. `note` says what they are; `link` leads to these jobs."""
 
     title: Words
     note: Words
@@ -46,17 +46,25 @@ class WaitingPart:
     priorities: list[WaitingRow]
     namespaces: list[WaitingRow]
     lags: list[LagRow]
+    expected: int
 
 
-def waiting(access: Access, *, now: datetime) -> WaitingPart:
+def waiting(access: Access, *, ns: str, now: datetime) -> WaitingPart:
     """The part as it is now, over the namespaces that are reached."""
     status = queue_status(access, now=now)
-    lags = ((_("Read for names and relations"), status.lag.entities), (_("Compared"), status.lag.settling))
+    lags = (
+        (_("Reading for names and relations"), status.lag.entities),
+        (_("Comparing with earlier ones"), status.lag.settling),
+    )
     return WaitingPart(
-        [WaitingRow(*PRIORITIES[priority], jobs) for priority, jobs in status.by_priority.items()],
+        [
+            WaitingRow(*PRIORITIES[priority], jobs, page_link("ops:pipeline", ns=ns, priority=priority.label))
+            for priority, jobs in status.by_priority.items()
+        ],
         [
             WaitingRow(name or _("The whole system"), "", jobs, page_link("ops:pipeline", ns=name) if name else "")
             for name, jobs in status.by_namespace.items()
         ],
         [LagRow(title, (now - lag).replace(microsecond=0) if lag else None, lag > EXPECTED) for title, lag in lags],
+        int(EXPECTED.total_seconds()),
     )

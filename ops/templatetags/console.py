@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memory.models import Memory
+from memory.models.access import TOKEN_MARK
 from memory.models.memory import spans_of
 from ops.access import MASK, permission_title, reachable_namespaces, reads_text
 from ops.charts import milliseconds
@@ -102,6 +104,15 @@ def decimal(value: Any, places: int = 2) -> str:
 
 
 @register.filter
+def span(seconds: int) -> str:
+    """A span of seconds in the unit that suits it: 95 s, 54 min, 3 h, 2 d."""
+    for length, words in ((86_400, _("%(n)s d")), (3_600, _("%(n)s h")), (60, _("%(n)s min"))):
+        if seconds >= 2 * length:
+            return words % {"n": seconds // length}
+    return _("%(n)s s") % {"n": seconds}
+
+
+@register.filter
 def minus(value: int, other: int) -> int:
     return value - other
 
@@ -148,6 +159,37 @@ def empty(title: Any, text: Any = "", command: str = "", link: str = "", link_te
 def command(text: str, label: Any = "") -> dict[str, Any]:
     """`{% command curl _("Copy as curl") %}`: a command with a button that copies it."""
     return {"text": text, "label": label}
+
+
+@register.simple_tag
+def problem(problems: Mapping[str, str] | None, field: str) -> SafeString | str:
+    """`{% problem problems "name" %}`: what is wrong with a field, below it; `invalid` names it on the field."""
+    words = (problems or {}).get(field)
+    return format_html('<span class="field-error" id="wrong-{}">{}</span>', field, words) if words else ""
+
+
+@register.simple_tag
+def invalid(problems: Mapping[str, str] | None, field: str, help_id: str = "") -> SafeString | str:
+    """`<input {% invalid problems "name" "name-help" %}>`: the attributes of a field whose words are below it."""
+    if (problems or {}).get(field):
+        described = f"{help_id} wrong-{field}".strip()
+        return format_html('aria-invalid="true" aria-describedby="{}"', described)
+    return format_html('aria-describedby="{}"', help_id) if help_id else ""
+
+
+@register.filter
+def entry(values: Mapping[str, Any], name: str) -> Any:
+    """What a mapping has under a name; empty for none."""
+    return values.get(name, "")
+
+
+@register.filter(name="actor")
+def name_actor(actor: str) -> str:
+    """Who did something, as the audit log keeps it (`key:4ceb46c3`, `staff:ann`), in words."""
+    kind, _colon, name = actor.partition(":")
+    if kind == "key" and name:
+        return _("API key %(prefix)s") % {"prefix": f"{TOKEN_MARK}_{name}_…"}
+    return name if kind == "staff" and name else actor
 
 
 @register.inclusion_tag("ops/parts/masked.html", takes_context=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -17,8 +17,10 @@ from memory.services.training import datasets, serving
 from memory.services.training.consent import has_consent
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, scope_in, staff_access
+from ops.form_problems import place_problem
 from ops.pages import adapters as page
-from ops.views.page import console_action, console_page
+from ops.views.live import live, version_of
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE = "memory.change_adapter"
 ROWS = 50
@@ -29,6 +31,13 @@ SHOWN_DATASETS = 20
 def adapters(request: HttpRequest) -> HttpResponse:
     """The adapters and newest data sets of the chosen namespace, or of all; in a chosen one they can be made."""
     return _list_adapters(request, {})
+
+
+@console_page
+def adapters_live(request: HttpRequest) -> HttpResponse:
+    """The live part of the list: what is being made and trained."""
+    context = _list_context(request)
+    return live(request, "ops/adapters/_list.html", context, context["version"])
 
 
 @console_page
@@ -48,13 +57,13 @@ def adapter_export(request: HttpRequest) -> HttpResponse:
     """Has a data set made of the chosen namespace's memories."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:adapters")
+        return go_to(request, "ops:adapters")
     try:
         datasets.start_export(scope_in(request, namespace), datasets.TrainingOptions(), now=timezone.now())
     except MemosError as error:
-        return _list_adapters(request, {"problem": error.message})
+        return _list_adapters(request, {"problems": place_problem(error)})
     messages.success(request, _("The data set is being made."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -74,9 +83,10 @@ def adapter_train(request: HttpRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except MemosError as error:
-        return _list_adapters(request, {"problem": error.message, "name": name})
+        problems = place_problem(error, name="name")
+        return _list_adapters(request, {"problems": problems, "name": name, "dataset": str(dataset_id)})
     messages.success(request, _("The adapter is being trained."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -87,7 +97,7 @@ def adapter_drop(request: HttpRequest, dataset_id: uuid.UUID) -> HttpResponse:
     except NotFound:
         raise Http404(_("There is no such data set.")) from None
     messages.success(request, _("The files of the data set are deleted."))
-    return _back(request)
+    return go_to(request, "ops:adapters")
 
 
 @console_action(permission=CHANGE)
@@ -100,15 +110,23 @@ def adapter_operate(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse
             messages.success(request, _("The adapter is active."))
         elif verb in ("retire", "delete"):
             serving.retire(access, adapter_id=adapter_id, delete_files=verb == "delete", now=now)
-            messages.success(request, _("The adapter is out of use."))
+            done = _("The adapter is out of use, and its files are deleted.") if verb == "delete" else ""
+            messages.success(request, done or _("The adapter is out of use. It can be activated again."))
     except NotFound:
         raise Http404(_("There is no such adapter.")) from None
     except MemosError as error:
         messages.error(request, error.message)
-    return redirect("ops:adapter", adapter_id)
+    return go_to(request, "ops:adapter", adapter_id)
 
 
 def _list_adapters(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
+    context = _list_context(request)
+    is_live = any(one.is_training for one in context["rows"]) or any(one.is_open for one in context["datasets"])
+    context |= {"is_live": is_live and not request.GET.get("cursor") and not form, "form": form}
+    return render(request, "ops/adapters.html", context)
+
+
+def _list_context(request: HttpRequest) -> dict[str, Any]:
     chosen, access = find_chosen_namespace(request), page_access(request)
     name = chosen.name if chosen else None
     found, following = registry.list_adapters(
@@ -116,25 +134,18 @@ def _list_adapters(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     )
     made, _more = datasets.list_datasets(access, wanted=ListFilter(name, None, SHOWN_DATASETS), cursor=None)
     may_change = request.user.has_perm(CHANGE)
-    context = {
-        "rows": [page.adapter_shown(one, may_change=may_change) for one in found],
-        "datasets": [page.dataset_shown(one) for one in made],
+    rows = [page.adapter_shown(one, may_change=may_change) for one in found]
+    sets = [page.dataset_shown(one) for one in made]
+    return {
+        "rows": rows,
+        "datasets": sets,
+        "version": version_of([[one.id, one.word] for one in rows], [[one.id, one.word] for one in sets]),
         "older": str(following or ""),
         "newer": "first" if request.GET.get("cursor") else "",
         "namespace": chosen,
         "consents": chosen is not None and has_consent(chosen.pk),
         "may_change": may_change,
-        "form": form,
     }
-    return render(request, "ops/adapters.html", context)
-
-
-def _back(request: HttpRequest) -> HttpResponse:
-    query = request.META.get("QUERY_STRING", "")
-    response = redirect("ops:adapters")
-    if query:
-        response["Location"] += f"?{query}"
-    return response
 
 
 def _read_id(value: str) -> uuid.UUID | None:

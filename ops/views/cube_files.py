@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextvars import Context, copy_context
-from typing import cast
+from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,8 +23,10 @@ from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cubes import find
 from memory.types import ListFilter
 from ops.access import page_access, reads_text, scope_in, staff_access
+from ops.form_problems import FormProblems, place_problem
 from ops.pages import cube_files as page
-from ops.views.page import console_action, console_page
+from ops.views.live import live, version_of
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_cubefile"
 HOLDS = "memory.change_namespacepolicy"
@@ -35,18 +38,14 @@ ROWS = 50
 @console_page
 def cube_files(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
     """The dumps and loads of one cube, the newest first."""
-    cube = _find_cube(request, cube_id)
-    wanted = ListFilter(cube.namespace.name, None, ROWS)
-    rows, following = requests.list_files(staff_access(request), wanted=wanted, cursor=_cursor(request))
-    context = {
-        "cube": cube,
-        "rows": [page.show_file(row, may_read_text=reads_text(request)) for row in rows],
-        "older": str(following or ""),
-        "newer": "first" if request.GET.get("cursor") else "",
-        "may_change": request.user.has_perm(ADD),
-        "may_read": reads_text(request),
-    }
-    return render(request, "ops/cube_files.html", context)
+    return _list_files(request, _find_cube(request, cube_id), {})
+
+
+@console_page
+def cube_files_live(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
+    """The live part of the page: how far the newest dumps and loads are."""
+    context = _list_context(request, _find_cube(request, cube_id))
+    return live(request, "ops/cube_files/_list.html", context, context["version"])
 
 
 @console_action(permission=ADD)
@@ -58,18 +57,23 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
     try:
         if wanted == "dump":
             requests.start_dump(scope, options=DumpOptions(vectors="vectors" in request.POST), now=now)
+            messages.success(request, _("The dump has begun."))
         if wanted in ("load", "dry_run"):
             file = request.FILES.get("file")
             if file is None:
-                raise InvalidInput(_("Choose a file."))
+                raise InvalidInput(_("Choose a file."), detail={"field": "file"})
             upload = requests.CubeUpload(file.name or "", file.chunks())
             options = LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST)
             requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
+            messages.success(request, _("The dry run has begun.") if wanted == "dry_run" else _("The load has begun."))
         if wanted == "cancel":
             requests.cancel_file(staff_access(request), file_id=_read_id(request.POST.get("file_id", "")), now=now)
+            messages.success(request, _("It is cancelled. What a load has stored stays."))
     except MemosError as error:
+        if wanted in ("dump", "load", "dry_run"):
+            return _list_files(request, cube, _keep_typed(request, place_problem(error, file="file")))
         messages.error(request, error.message)
-    return redirect("ops:cube_files", cube_id)
+    return go_to(request, "ops:cube_files", cube_id)
 
 
 @console_page(permission=READ_TEXT)
@@ -94,6 +98,35 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
     response = StreamingHttpResponse(stream, content_type="application/zip", headers=headers)
     response["X-Content-Type-Options"] = "nosniff"
     return cast(HttpResponse, response)
+
+
+def _keep_typed(request: HttpRequest, problems: FormProblems) -> dict[str, Any]:
+    return {"do": request.POST.get("do"), "unknown_sender": "unknown_sender" in request.POST, "problems": problems}
+
+
+def _list_files(request: HttpRequest, cube: Cube, form: dict[str, Any]) -> HttpResponse:
+    context = _list_context(request, cube)
+    context |= {
+        "is_live": not request.GET.get("cursor") and any(one.is_open for one in context["rows"]),
+        "keep_hours": settings.MEMOS_CUBE_KEEP_HOURS,
+        "form": form,
+    }
+    return render(request, "ops/cube_files.html", context)
+
+
+def _list_context(request: HttpRequest, cube: Cube) -> dict[str, Any]:
+    wanted = ListFilter(cube.namespace.name, None, ROWS)
+    rows, following = requests.list_files(staff_access(request), wanted=wanted, cursor=_cursor(request))
+    shown = [page.show_file(row, may_read_text=reads_text(request)) for row in rows]
+    return {
+        "cube": cube,
+        "rows": shown,
+        "version": version_of([[one.id, str(one.word), one.done, one.downloadable] for one in shown]),
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "may_change": request.user.has_perm(ADD),
+        "may_read": reads_text(request),
+    }
 
 
 def _read_within(context: Context, pieces: Iterator[bytes]) -> Iterator[bytes]:

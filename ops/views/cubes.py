@@ -8,17 +8,21 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory.enums import ShareLevel
-from memory.errors import InvalidInput, MemosError, NotFound
+from memory.enums import CubeKind, ShareLevel
+from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
 from memory.models import Cube
-from memory.services.cubes import create, find, share
+from memory.services.cubes import change, create, find, share
+from memory.types import ChangeTerms
 from ops.access import find_chosen_namespace, page_access, request_id, staff_access
+from ops.form_problems import place_problem
+from ops.named_users import find_named_user, offer_users
 from ops.pages import cubes as page
-from ops.views.page import console_action, console_page
+from ops.pages.snippets import ask_api
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE = "memory.change_cube"
 ROWS = 50
@@ -34,18 +38,7 @@ def cubes(request: HttpRequest) -> HttpResponse:
 @console_page
 def cube(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
     """One cube: what it holds, and with whom it is shared."""
-    access, row = page_access(request), _find_cube(request, cube_id)
-    _row, shares = share.list_shares(access, cube_id=cube_id)
-    # The owner and those it is shared with may be of any namespace that is reached.
-    everybody = staff_access(request)
-    context = {
-        "cube": page.cube_shown(row, find.owners_of(everybody, [row])),
-        "figures": page.list_figures(row),
-        "shares": page.shares_shown(shares, share.users_of(everybody, shares), now=timezone.now()),
-        "levels": page.LEVELS.items(),
-        "may_change": request.user.has_perm(CHANGE),
-    }
-    return render(request, "ops/cube.html", context)
+    return _show_cube(request, _find_cube(request, cube_id), {})
 
 
 @console_action(permission=CHANGE)
@@ -53,7 +46,7 @@ def cube_register(request: HttpRequest) -> HttpResponse:
     """Makes a cube of the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:cubes")
+        return go_to(request, "ops:cubes")
     typed = {name: request.POST.get(name, "") for name in ("name", "description", "owner")}
     try:
         row = create.register_cube(
@@ -61,28 +54,32 @@ def cube_register(request: HttpRequest) -> HttpResponse:
             namespace=namespace.name,
             name=typed["name"],
             description=typed["description"],
-            owner_id=_read_id(typed["owner"]) if typed["owner"].strip() else None,
+            owner_id=find_named_user(staff_access(request), typed["owner"]).pk if typed["owner"].strip() else None,
             now=timezone.now(),
             request_id=request_id(request),
         )
     except MemosError as error:
-        return _list_cubes(request, {**typed, "problem": error.message})
-    messages.success(request, _("The namespace is a cube now."))
-    return redirect("ops:cube", row.pk)
+        problems = place_problem(error, name="name", description="description", owner_id="owner", user="owner")
+        return _list_cubes(request, {**typed, "problems": problems})
+    messages.success(request, _("The namespace is registered as a cube."))
+    return go_to(request, "ops:cube", row.pk)
 
 
 @console_action(permission=CHANGE)
 def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """What the button says: share, revoke, unregister."""
-    _find_cube(request, cube_id)
+    """What the button says: change, share, revoke, unregister."""
+    row = _find_cube(request, cube_id)
     wanted = request.POST.get("do", "")
     try:
         if wanted == "unregister":
             create.unregister_cube(
                 staff_access(request), cube_id=cube_id, now=timezone.now(), request_id=request_id(request)
             )
-            messages.success(request, _("It is no cube any more. The namespace and its memories stay."))
-            return redirect("ops:cubes")
+            messages.success(request, _("The cube is unregistered. The namespace and its memories stay."))
+            return go_to(request, "ops:cubes")
+        if wanted == "change":
+            _change(request, row)
+            messages.success(request, _("The cube is changed."))
         if wanted == "share":
             _share(request, cube_id)
             messages.success(request, _("The cube is shared."))
@@ -94,36 +91,60 @@ def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
                 now=timezone.now(),
                 request_id=request_id(request),
             )
-            messages.success(request, _("The share is revoked: their keys do not reach the cube any more."))
+            messages.success(request, _("The share is revoked: the user's keys no longer reach the cube."))
     except MemosError as error:
+        if wanted == "share":
+            typed = {name: request.POST.get(name, "") for name in ("user", "level", "days")}
+            problems = place_problem(error, user="user", user_id="user", key="user", level="level", expires_at="days")
+            return _show_cube(request, row, {**typed, "problems": problems})
+        if wanted == "change":
+            typed = {name: request.POST.get(name, "") for name in ("name", "description", "owner", "revision")}
+            problems = place_problem(error, name="name", description="description", owner_id="owner", user="owner")
+            if isinstance(error, PreconditionFailed):
+                problems = {"": _("Somebody changed the cube meanwhile. Look at how it is now, then change it again.")}
+                typed["revision"] = str(row.revision)
+            changed = {**typed, "kinds": request.POST.getlist("kinds"), "problems": problems}
+            return _show_cube(request, row, {}, changed)
         messages.error(request, error.message)
-    return redirect("ops:cube", cube_id)
+    return go_to(request, "ops:cube", cube_id)
+
+
+def _change(request: HttpRequest, row: Cube) -> None:
+    """Gives the cube what was typed; an owner who is named as before stays, also one who is out of reach."""
+    access = staff_access(request)
+    typed = {name: request.POST.get(name, "").strip() for name in ("name", "description", "owner", "revision")}
+    wanted: dict[str, Any] = {
+        "name": typed["name"],
+        "description": typed["description"],
+        "kinds": [CubeKind.TEXTUAL.value, *request.POST.getlist("kinds")],
+    }
+    if typed["owner"] != page.cube_shown(row, find.owners_of(access, [row])).owner:
+        wanted["owner_id"] = find_named_user(access, typed["owner"]).pk if typed["owner"] else None
+    seen = typed["revision"]
+    if not (seen.isascii() and seen.isdigit() and len(seen) < 10):
+        raise InvalidInput(_("The form does not say which revision of the cube it changes: open the page again."))
+    terms = ChangeTerms(frozenset({int(seen)}), request_id=request_id(request))
+    change.change_cube(access, cube_id=row.pk, wanted=wanted, terms=terms, now=timezone.now())
 
 
 def _share(request: HttpRequest, cube_id: uuid.UUID) -> None:
     level, days, now = request.POST.get("level", ""), request.POST.get("days", "").strip(), timezone.now()
     if level not in ShareLevel.values:
-        raise InvalidInput(_("Choose what it is shared for."))
+        raise InvalidInput(_("Choose what the user may do."), detail={"field": "level"})
     if days and not (days.isascii() and days.isdigit() and 1 <= int(days[:6]) <= MOST_DAYS):
-        raise InvalidInput(_("Days are a whole number from 1 to %(most)s, or empty.") % {"most": f"{MOST_DAYS:,}"})
+        raise InvalidInput(
+            _("Days are a whole number from 1 to %(most)s, or empty.") % {"most": f"{MOST_DAYS:,}"},
+            detail={"field": "expires_at"},
+        )
     share.share_cube(
         staff_access(request),
         cube_id=cube_id,
-        user_id=_read_user(request),
+        user_id=find_named_user(staff_access(request), request.POST.get("user", "")).pk,
         level=ShareLevel(level),
         expires_at=now + timedelta(days=int(days)) if days else None,
         now=now,
         request_id=request_id(request),
     )
-
-
-def _read_user(request: HttpRequest) -> uuid.UUID:
-    """The user that is named by an id, or by the beginning of a key."""
-    named = request.POST.get("user", "").strip()
-    try:
-        return uuid.UUID(named)
-    except ValueError:
-        return share.find_owner(staff_access(request), prefix=named).pk
 
 
 def _read_id(value: str) -> uuid.UUID:
@@ -135,18 +156,48 @@ def _read_id(value: str) -> uuid.UUID:
 
 def _list_cubes(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     access, namespace = page_access(request), find_chosen_namespace(request)
+    may_change = request.user.has_perm(CHANGE)
     rows, following = find.list_cubes(access, cursor=_cursor(request), limit=ROWS)
-    owners = find.owners_of(staff_access(request), rows)
+    is_cube = namespace is not None and any(row.namespace_id == namespace.pk for row in rows)
+    asks = may_change and namespace is not None and not is_cube
     context = {
-        "rows": [page.cube_shown(row, owners) for row in rows],
+        "rows": page.list_rows(rows, find.owners_of(staff_access(request), rows), now=timezone.now()),
         "older": str(following or ""),
         "newer": "first" if request.GET.get("cursor") else "",
         "namespace": namespace,
-        "is_cube": namespace is not None and any(row.namespace_id == namespace.pk for row in rows),
-        "may_change": request.user.has_perm(CHANGE),
+        "is_cube": is_cube,
+        "may_change": may_change,
+        "offered": offer_users(staff_access(request)) if asks else (),
+        "command": ask_api(request, "/v1/cubes", {"namespace": "support", "name": _("Support desk")}).curl,
         "form": form,
     }
     return render(request, "ops/cubes.html", context)
+
+
+def _show_cube(
+    request: HttpRequest, row: Cube, form: dict[str, Any], change_form: dict[str, Any] | None = None
+) -> HttpResponse:
+    """The page of a cube; `form` and `change_form` are what was typed of a share and of the cube, and refused."""
+    access, may_change = page_access(request), request.user.has_perm(CHANGE)
+    _row, shares = share.list_shares(access, cube_id=row.pk)
+    # The owner and those it is shared with may be of any namespace that is reached.
+    everybody = staff_access(request)
+    contents = page.contents_shown(row, request.user)
+    cube = page.cube_shown(row, find.owners_of(everybody, [row]))
+    as_it_is = {"name": cube.name, "description": cube.description, "owner": cube.owner, "kinds": cube.extra_kinds}
+    context = {
+        "cube": cube,
+        "tiles": contents.tiles,
+        "kinds": contents.kinds,
+        "shares": page.shares_shown(shares, share.users_of(everybody, shares), now=timezone.now()),
+        "levels": page.LEVELS.items(),
+        "may_change": may_change,
+        "offered": offer_users(everybody) if may_change else (),
+        "form": form,
+        "changes": change_form or {**as_it_is, "revision": cube.revision},
+        "extra_kinds": page.EXTRA_KINDS,
+    }
+    return render(request, "ops/cube.html", context)
 
 
 def _find_cube(request: HttpRequest, cube_id: uuid.UUID) -> Cube:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,10 +19,12 @@ from memory.services.ingestion import document_listing, file_listing, files
 from memory.services.memories.view_log import note_viewed
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, reads_text, request_id, scope_in, staff_access
+from ops.form_problems import place_problem
 from ops.pages import documents as page
 from ops.pages.documents import FileShown
+from ops.pages.snippets import ask_api
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_documentfile"
 DELETE = "memory.delete_document"
@@ -65,7 +66,8 @@ def document_one(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
         "row": page.document_line(row, namespace=namespace.name, may_read_text=reads_text(request)),
         "document": found["document"],
         "chunks": [page.chunk_shown(chunk) for chunk in found["chunks"]],
-        "older": f"?{urlencode({'ns': namespace.name, 'cursor': following})}" if following is not None else "",
+        "first": "first" if _first_chunk(request) else "",
+        "following": str(following) if following is not None else "",
         "readable": reads_text(request),
         "may_change": request.user.has_perm(ADD),
         "may_erase": request.user.has_perm(DELETE),
@@ -94,23 +96,17 @@ def document_create(request: HttpRequest) -> HttpResponse:
     """Has a file read as a document."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:documents")
+        return go_to(request, "ops:documents")
     file = request.FILES.get("file")
     if file is None:
-        return _list_documents(request, {"problem": _("Choose a file.")})
-    upload = files.FileUpload(
-        name=file.name or "",
-        chunks=file.chunks(),
-        document_id=request.POST.get("document_id", "").strip()[:_MAX_ID_CHARS],
-        title=request.POST.get("title", "").strip()[:_MAX_TITLE_CHARS],
-        keep_original=request.POST.get("keep_original") == "on",
-    )
+        return _list_documents(request, {**_read_fields(request), "problems": {"file": _("Choose a file.")}})
+    upload = files.FileUpload(name=file.name or "", chunks=file.chunks(), **_read_fields(request))
     try:
         row = files.start_file(scope_in(request, namespace), upload, now=timezone.now())
     except MemosError as error:
-        typed = {"document_id": upload.document_id, "title": upload.title, "keep_original": upload.keep_original}
-        return _list_documents(request, {**typed, "problem": error.message})
-    return redirect("ops:document_file", row.id)
+        problems = place_problem(error, file="file", name="file", document_id="document_id", title="title")
+        return _list_documents(request, {**_read_fields(request), "problems": problems})
+    return go_to(request, "ops:document_file", row.id)
 
 
 @console_action(permission=ADD)
@@ -122,8 +118,8 @@ def document_reparse(request: HttpRequest, document_key: uuid.UUID) -> HttpRespo
         file = files.reparse_document(scope, document_id=row.document_id, now=timezone.now())
     except MemosError as error:
         messages.error(request, error.message)
-        return redirect("ops:document", document_key)
-    return redirect("ops:document_file", file.id)
+        return go_to(request, "ops:document", document_key)
+    return go_to(request, "ops:document_file", file.id)
 
 
 @console_action(permission=DELETE)
@@ -134,11 +130,15 @@ def document_erase(request: HttpRequest, document_key: uuid.UUID) -> HttpRespons
     try:
         found = document_listing.get_document(scope, document_id=row.document_id, cursor=0, limit=1)
         target = erasures.Target(memory_ids=(uuid.UUID(found["chunks"][0]["memory_id"]),))
-        erasures.request(scope, target=target, reason=_("A document, erased in the console"), now=timezone.now())
-        messages.success(request, _("The document is being erased: it is found no more. The receipt is in the admin."))
+        reason = _("A document, erased in the console")
+        asked = erasures.request(scope, target=target, reason=reason, now=timezone.now())
     except (MemosError, IndexError) as error:
         messages.error(request, error.message if isinstance(error, MemosError) else _("There is nothing left of it."))
-    return redirect("ops:documents")
+        return go_to(request, "ops:document", document_key)
+    messages.success(
+        request, _("The document is no longer found, and is erased in the background. This is the receipt.")
+    )
+    return go_to(request, "ops:erasure", asked.id)
 
 
 def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
@@ -150,6 +150,7 @@ def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     shown, following = page_of(rows, ROWS)
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in shown}).values_list("pk", "name"))
     wanted = ListFilter(chosen.name if chosen else None, None, _FILES)
+    name = chosen.name if chosen else "demo"
     found, _following = file_listing.list_files(access, wanted=wanted, cursor=None)
     context = {
         "rows": [
@@ -160,9 +161,18 @@ def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
         "newer": "first" if cursor else "",
         "namespace": chosen,
         "may_change": request.user.has_perm(ADD),
+        "command": ask_api(request, "/v1/documents", {"namespace": name, "text": "…"}).curl,
         "form": form,
     }
     return render(request, "ops/documents.html", context)
+
+
+def _read_fields(request: HttpRequest) -> dict[str, Any]:
+    return {
+        "document_id": request.POST.get("document_id", "").strip()[:_MAX_ID_CHARS],
+        "title": request.POST.get("title", "").strip()[:_MAX_TITLE_CHARS],
+        "keep_original": request.POST.get("keep_original") == "on",
+    }
 
 
 def _find_document(request: HttpRequest, document_key: uuid.UUID) -> Document:

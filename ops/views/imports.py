@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -16,10 +16,11 @@ from memory.errors import MemosError, NotFound
 from memory.services.imports import requests
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, reads_text, scope_in, staff_access
+from ops.form_problems import place_problem
 from ops.pages import imports as page
 from ops.pages.imports import ImportShown
 from ops.views.live import live, version_of
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, go_to
 
 ADD = "memory.add_memoryimport"
 ROWS = 50
@@ -44,7 +45,8 @@ def import_one(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
 def import_progress(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
     """The live part of the page of one import."""
     shown = _find_import(request, import_id)
-    return live(request, "ops/imports/_report.html", {"one": shown}, _version(shown))
+    context = {"one": shown, "may_change": request.user.has_perm(ADD)}
+    return live(request, "ops/imports/_report.html", context, _version(shown))
 
 
 @console_action(permission=ADD)
@@ -69,15 +71,16 @@ def import_create(request: HttpRequest) -> HttpResponse:
     """Has the file taken in."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:imports")
+        return go_to(request, "ops:imports")
     upload = _read_upload(request)
     if upload is None:
-        return _list_imports(request, {"problem": _nothing_chosen()})
+        return _list_imports(request, {**_read_fields(request), "problems": {"file": _nothing_chosen()}})
     try:
         row = requests.start_import(scope_in(request, namespace), upload, now=timezone.now())
     except MemosError as error:
-        return _list_imports(request, {**_read_fields(request), "problem": error.message})
-    return redirect("ops:import", row.id)
+        problems = place_problem(error, file="file", text="text", format="format", speaker="speaker")
+        return _list_imports(request, {**_read_fields(request), "problems": problems})
+    return go_to(request, "ops:import", row.id)
 
 
 @console_action(permission=ADD)
@@ -86,10 +89,10 @@ def import_cancel(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
     _find_import(request, import_id)
     try:
         requests.cancel_import(staff_access(request), import_id=import_id, now=timezone.now())
-        messages.success(request, _("The import is cancelled. What it has taken in stays."))
+        messages.success(request, _("The import is cancelled. What it has stored stays."))
     except MemosError as error:
         messages.error(request, error.message)
-    return redirect("ops:import", import_id)
+    return go_to(request, "ops:import", import_id)
 
 
 def _list_imports(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
@@ -116,7 +119,7 @@ def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
     if file := request.FILES.get("file"):
         return requests.ImportUpload(file.name or "", file.chunks(), format, speaker)
     if typed["text"].strip():
-        return requests.ImportUpload("text", [typed["text"].encode()], format, speaker)
+        return requests.ImportUpload(page.PASTED_NAME, [typed["text"].encode()], format, speaker)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memory.services.replica.reads import read_for
 from ops.access import VIEW_CONSOLE, permission_title, staff_access
+from ops.navigation import keep_query
 
 View = Callable[..., HttpResponse]
 
@@ -50,7 +51,7 @@ def console_page(
 def console_action(*, permission: str) -> Callable[[View], View]:
     """An action: the same people with `permission`, by POST with a CSRF token only.
 
-    The view answers with `back(request, …)` or with a fragment.
+    The view answers with `go_to(request, …)`, `back(request, …)` or a fragment.
     """
 
     def wrap(inner: View) -> View:
@@ -66,6 +67,11 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
     response = HttpResponse(status=303)
     response["Location"] = iri_to_uri(wanted) if safe else reverse(to)
     return response
+
+
+def go_to(request: HttpRequest, to: str, *args: Any) -> HttpResponse:
+    """After an action: to the page with the url name `to`, in the namespace and window of the page that asked."""
+    return redirect(reverse(to, args=args) + keep_query(request))
 
 
 def _read_from_replica(view: View) -> View:

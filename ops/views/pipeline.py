@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memory.enums import JobState
+from memory.enums import JobPriority, JobState
 from memory.errors import MemosError
 from memory.models import Job
 from memory.services.jobs import manage, results
@@ -33,6 +33,8 @@ from ops.views.shared import Look, share_part
 # the two seconds between two polls, so that a tab alone sees each time what is there now.
 SHARED_SECONDS = 1.8
 MAX_OPERATED = 200
+# What of the address the list of jobs depends on.
+_OF_JOBS = ("ns", "window", "state", "kind", "priority", "cursor")
 
 
 @console_page(may_lag=True)
@@ -135,7 +137,9 @@ def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Fragment]:
     return {
         "stages": shared("ops/pipeline/_columns.html", _columns, parameters=("ns",)),
         "waiting": shared("ops/pipeline/_waiting.html", _waiting, parameters=("ns",)),
-        "jobs": shared("ops/pipeline/_jobs.html", _jobs, parameters=("ns", "window", "state", "kind", "cursor")),
+        "jobs": shared(
+            "ops/pipeline/_jobs.html", _jobs, parameters=("ns", "window", "state", "kind", "priority", "cursor")
+        ),
     }
 
 
@@ -153,7 +157,7 @@ def _columns(request: HttpRequest) -> Look:
 
 
 def _waiting(request: HttpRequest) -> Look:
-    part = waiting.waiting(page_access(request), now=timezone.now())
+    part = waiting.waiting(page_access(request), ns=request.GET.get("ns", ""), now=timezone.now())
     return Look({"part": part}, repr(part))
 
 
@@ -167,13 +171,17 @@ def _jobs(request: HttpRequest) -> Look:
         cursor = uuid.UUID(request.GET["cursor"]) if request.GET.get("cursor") else None
     except ValueError:
         raise Http404(_("There is no such page.")) from None
-    found, older = page.jobs(access, state=state, kind=kind, cursor=cursor, ns=ns, now=timezone.now())
+    priority = next((one for one in JobPriority if one.label == request.GET.get("priority")), None)
+    found, older = page.jobs(
+        access, state=state, kind=kind, priority=priority, cursor=cursor, ns=ns, now=timezone.now()
+    )
     chips = page.chips(access, state)
     context = {
         "jobs": found,
         "chips": chips,
         "state": state,
         "kind": kind,
+        "priority": waiting.PRIORITIES[priority][0] if priority is not None else "",
         "older": str(older) if older else "",
         "newer": "first" if cursor else "",
         "operates": request.user.has_perm("ops.operate_jobs"),

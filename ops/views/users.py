@@ -8,11 +8,11 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory.errors import MemosError, NotFound
+from memory.errors import InvalidInput, MemosError, NotFound
 from memory.models import User
 from memory.services.cubes import find as cubes
 from memory.services.erasure import users as erasing
@@ -20,9 +20,13 @@ from memory.services.preferences.profile import ProfileFilter, read_profile
 from memory.services.tenancy import keys, users
 from memory.types import ChangeTerms
 from ops.access import find_chosen_namespace, page_access, reads_text, request_id, staff_access
+from ops.form_problems import place_problem
 from ops.pages import cubes as cubes_page
 from ops.pages import users as page
-from ops.views.page import console_action, console_page
+from ops.pages.links import page_link
+from ops.pages.snippets import ask_api
+from ops.views.live import live, version_of
+from ops.views.page import console_action, console_page, go_to
 
 CHANGE, ERASE, GIVE_KEY = "memory.change_user", "memory.delete_user", "memory.change_apikey"
 ROWS = 50
@@ -39,26 +43,36 @@ def list_users(request: HttpRequest) -> HttpResponse:
 @console_page
 def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
     """One user, or the receipt of one who was erased."""
-    access = page_access(request)
     try:
-        row = users.find_user(access, user_id=identity)
+        row = users.find_user(page_access(request), user_id=identity)
     except NotFound:
-        return _show_receipt(request, identity)
-    everything = staff_access(request)
-    owned, _more = cubes.list_cubes(everything, owner_id=identity, limit=MOST_CUBES)
-    namespaces = users.namespaces_of(everything, [row])[row.pk]
+        shown = _find_receipt(request, identity)
+        return render(request, "ops/user_erased.html", {"one": shown, "version": _version(shown)})
+    return _show_user(request, row, {})
+
+
+@console_page
+def user_receipt(request: HttpRequest, erased_id: uuid.UUID) -> HttpResponse:
+    """The live part of the page of an erased user."""
+    shown = _find_receipt(request, erased_id)
+    return live(request, "ops/users/_receipt.html", {"one": shown}, _version(shown))
+
+
+@console_action(permission=ERASE)
+def user_erasure_preview(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
+    """What an erasure of the user would take, or what stands in its way: a fragment. Nothing is stored."""
+    _find_user(request, identity)
+    try:
+        found = erasing.preview(staff_access(request), user_id=identity, reason=_("A preview"), now=timezone.now())
+    except MemosError as error:
+        return render(request, "ops/users/_preview.html", {"problem": error.message})
     context = {
-        "user_shown": page.user_shown(row, namespaces, may_read_text=reads_text(request)),
-        "cubes": [cubes_page.cube_shown(one, {row.pk: row}) for one in owned],
-        "profile": page.profile_shown(
-            read_profile(access, user_id=identity, wanted=ProfileFilter(limit=MOST_PREFERENCES), now=timezone.now()),
-            may_read_text=reads_text(request),
-        ),
-        "keys": page.keys_shown(keys.list_keys_of(everything, user_id=identity)),
-        "may_erase": request.user.has_perm(ERASE),
-        "may_give_key": request.user.has_perm(GIVE_KEY),
+        "parts": [{**one, "whole": page.is_whole(one)} for one in found["erasures"]],
+        "keys": found["keys_revoked"],
+        "shares": found["shares_ended"],
+        "cubes": found["cubes_disowned"],
     }
-    return render(request, "ops/user.html", context)
+    return render(request, "ops/users/_preview.html", context)
 
 
 @console_action(permission=CHANGE)
@@ -66,7 +80,7 @@ def user_create(request: HttpRequest) -> HttpResponse:
     """Makes a user who belongs to the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
-        return redirect("ops:users")
+        return go_to(request, "ops:users")
     typed = {name: request.POST.get(name, "") for name in ("name", "display_name")}
     try:
         row = users.create_user(
@@ -78,9 +92,10 @@ def user_create(request: HttpRequest) -> HttpResponse:
             request_id=request_id(request),
         )
     except MemosError as error:
-        return _list_users(request, {**typed, "problem": error.message})
-    messages.success(request, _("The user was made."))
-    return redirect("ops:user", row.pk)
+        problems = place_problem(error, name="name", display_name="display_name")
+        return _list_users(request, {**typed, "problems": problems})
+    messages.success(request, _("The user is created."))
+    return go_to(request, "ops:user", row.pk)
 
 
 @console_action(permission=CHANGE)
@@ -91,37 +106,63 @@ def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
     if needed is None or not request.user.has_perm(needed):
         raise PermissionDenied
     access = staff_access(request)
+    typed = {name: request.POST.get(name, "") for name in ("key", "reason", "confirm")}
     try:
         if wanted == "key":
-            key = keys.find_key(access, prefix=request.POST.get("key", ""))
+            key = keys.find_key(access, prefix=typed["key"])
             keys.set_owner(key_id=key.pk, owner=row, actor=access.actor, now=now)
-            messages.success(request, _("The key is the user's: it reaches what is shared with them."))
+            messages.success(request, _("The key now belongs to the user, and reaches what is shared with them."))
         else:
+            if typed["confirm"] != row.name:
+                raise InvalidInput(
+                    _("Nothing was erased: type the name exactly as it is shown."), detail={"field": "confirm"}
+                )
             erasing.erase_user(
                 access,
                 user_id=identity,
-                reason=request.POST.get("reason", ""),
-                confirm=request.POST.get("confirm", ""),
+                reason=typed["reason"],
+                confirm=typed["confirm"],
                 terms=ChangeTerms(request_id=request_id(request)),
                 now=now,
             )
-            messages.success(request, _("The user is erased; the memories are being erased."))
+            messages.success(
+                request,
+                _("The user is erased, and their memories are being erased. This is the receipt."),
+            )
     except MemosError as error:
-        messages.error(request, error.message)
-    return redirect("ops:user", identity)
+        problems = place_problem(error, key="key", key_id="key", reason="reason", confirm="confirm")
+        return _show_user(request, row, {**typed, "erases": wanted == "erase", "problems": problems})
+    return go_to(request, "ops:user", identity)
 
 
-def _show_receipt(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
+def _show_user(request: HttpRequest, row: User, form: dict[str, Any]) -> HttpResponse:
+    everything, may_read = staff_access(request), reads_text(request)
+    owned, _more = cubes.list_cubes(everything, owner_id=row.pk, limit=MOST_CUBES)
+    wanted = ProfileFilter(limit=MOST_PREFERENCES)
+    profile = read_profile(page_access(request), user_id=row.pk, wanted=wanted, now=timezone.now())
+    context = {
+        "user_shown": page.user_shown(row, users.namespaces_of(everything, [row])[row.pk], may_read_text=may_read),
+        "cubes": [cubes_page.cube_shown(one, {row.pk: row}) for one in owned],
+        "profile": page.profile_shown(profile, request.user, may_read_text=may_read),
+        "policies_link": page_link("ops:policies", ns=row.namespace.name),
+        "keys": page.keys_shown(keys.list_keys_of(everything, user_id=row.pk)),
+        "may_erase": request.user.has_perm(ERASE),
+        "may_give_key": request.user.has_perm(GIVE_KEY),
+        "form": form,
+    }
+    return render(request, "ops/user.html", context)
+
+
+def _find_receipt(request: HttpRequest, user_id: uuid.UUID) -> page.ReceiptShown:
     try:
         receipt = erasing.find_receipt(page_access(request), user_id=user_id)
     except NotFound:
         raise Http404(_("There is no such user.")) from None
-    shown = erasing.to_dict(staff_access(request), receipt)
-    return render(
-        request,
-        "ops/user_erased.html",
-        {"receipt": receipt, "erasures": shown["erasures"], "status": shown["status"], "reads": reads_text(request)},
-    )
+    return page.receipt_shown(erasing.to_dict(staff_access(request), receipt))
+
+
+def _version(shown: page.ReceiptShown) -> str:
+    return version_of(shown.word, [[part.word, part.memories] for part in shown.parts])
 
 
 def _list_users(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
@@ -135,6 +176,7 @@ def _list_users(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
         "newer": "first" if request.GET.get("cursor") else "",
         "namespace": find_chosen_namespace(request),
         "may_change": request.user.has_perm(CHANGE),
+        "command": ask_api(request, "/v1/users", {"namespace": "support", "name": "ann"}).curl,
         "form": form,
     }
     return render(request, "ops/users.html", context)

@@ -15,6 +15,8 @@ from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.requests import start_dump
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
+from memory.services.erasure import requests as erasing
+from memory.services.erasure.users import erase_user
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
 from memory.services.ingestion import file_run
@@ -23,7 +25,7 @@ from memory.services.projection import fit
 from memory.services.recall import probe
 from memory.services.tenancy import users
 from memory.services.webhooks import endpoints
-from memory.types import Scope, system_access
+from memory.types import ChangeTerms, Scope, system_access
 from ops import urls
 from tests.ops.conftest import NOW, World
 from tests.ops.test_evaluation_page import measured
@@ -48,6 +50,14 @@ def trained(scope: Scope) -> dict[str, Any]:
         namespace_id=scope.namespace_id, name="style", dataset_id=dataset.id, created_at=NOW
     )
     return {"dataset_id": dataset.id, "adapter_id": adapter.id}
+
+
+def erase_someone() -> uuid.UUID:
+    """A user of harbour who was erased."""
+    who = users.create_user(system_access("tests"), namespace="harbour", name="gone", now=NOW)
+    terms = ChangeTerms(request_id="")
+    erase_user(system_access("tests"), user_id=who.pk, reason="asked", confirm="gone", terms=terms, now=timezone.now())
+    return who.pk
 
 
 def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -80,6 +90,10 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
         "cube_file_id": dumped.id,
+        "erased_id": erase_someone(),
+        "erasure_id": erasing.request(
+            world.harbour, target=erasing.Target(session="no such session"), reason="asked", now=timezone.now()
+        ).id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,

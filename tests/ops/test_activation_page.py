@@ -10,7 +10,9 @@ import pytest
 from django.utils import timezone
 
 from memory.models import ActivationCache, AuditLog
+from memory.services.cubes.create import register_cube
 from memory.stores.activation_folder import name_file, open_folder
+from memory.types import system_access
 from tests.ops.conftest import World, scope_of
 
 PAGE = "/ops/activation/"
@@ -69,5 +71,14 @@ def test_a_cache_is_dropped_with_its_file(staff, world: World, folder):
 
 
 def test_what_stands_in_the_way_is_said(staff, world: World):
-    answer = staff.post(f"{PAGE}build/?ns=harbour", {"form": "answer"}, follow=True)
-    assert "There is no cube of a namespace" in answer.content.decode()
+    def build() -> str:
+        return str(staff.post(f"{PAGE}build/?ns=harbour", {"form": "answer"}).content.decode())
+
+    assert "harbour is not one yet" in build()
+    cube = register_cube(system_access("tests"), namespace="harbour", name="The port's", now=timezone.now())
+    lacking = build()
+    assert "does not hold activation caches" in lacking
+    assert f'href="/ops/cubes/{cube.pk}/?ns=harbour#change"' in lacking
+    body = {"do": "change", "name": "The port's", "revision": cube.revision, "kinds": "activation"}
+    staff.post(f"/ops/cubes/{cube.pk}/change/", body)
+    assert "No folder for activation caches is set up: set MEMOS_ACTIVATION_DIR" in build()

@@ -77,7 +77,7 @@ def test_out_of_reach_or_without_the_permission_nothing_is_done(grant_console, s
     assert {clerk.post(address).status_code for address in deeds} == {403}
     shown = text(clerk, f"{PAGE}{stored.document_key}/")
     assert "Erase the document" not in shown
-    assert "Read the original anew" not in shown
+    assert "Read the original again" not in shown
     assert not Erasure.objects.across_namespaces().exists()
 
 
@@ -88,7 +88,7 @@ def test_a_document_shows_its_chunks_with_their_places(staff, stored):
     assert "page 2, Berths" in shown
     assert "Berth nine is dredged." in shown
     assert "memos 1" in shown
-    assert "Read the original anew" in shown
+    assert "Read the original again" in shown
     assert (
         AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW", subject=str(stored.document_key)).exists()
     )
@@ -102,14 +102,14 @@ def test_a_refusal_says_why(staff, world, content, says):
     answer = staff.post(f"{PAGE}create/?ns=harbour", form)
 
     assert answer.status_code == 200
-    assert says in answer.content.decode()
+    assert says in answer.content.decode().partition('id="wrong-file">')[2].partition("</span>")[0]
     assert not DocumentFile.objects.across_namespaces().exists()
 
 
 def test_a_file_is_followed_to_its_document(staff, world):
     answer = staff.post(f"{PAGE}create/?ns=harbour", {"file": SimpleUploadedFile("t.md", NOTE), "title": "Tides 2026"})
     row = DocumentFile.objects.in_scope(world.harbour).get()
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}files/{row.id}/")
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}files/{row.id}/?ns=harbour")
     assert "data-live" in text(staff, answer["Location"])
     assert row.actor.startswith("staff:")
 
@@ -126,17 +126,28 @@ def test_what_was_refused_says_why(staff, world):
     assert "The JSON cannot be read" in text(staff, f"{PAGE}files/{row.id}/")
 
 
-def test_an_original_is_read_anew_and_a_document_erased_with_a_receipt(staff, stored):
+def test_an_original_is_read_anew_and_a_document_erased_with_a_receipt(staff, grant_console, stored):
     answer = staff.post(f"{PAGE}{stored.document_key}/reparse/")
     assert answer["Location"] == f"{PAGE}files/{stored.id}/"
     finish(stored)
     assert Document.objects.across_namespaces().get(id=stored.document_key).version == 2
 
-    staff.post(f"{PAGE}{stored.document_key}/erase/")
+    answer = staff.post(f"{PAGE}{stored.document_key}/erase/")
     erasure = Erasure.objects.across_namespaces().get()
+    receipt = f"/ops/erasures/{erasure.id}/"
+    assert answer["Location"] == receipt
+    assert "data-live" in text(staff, receipt)
+    assert grant_console("bakery").get(receipt).status_code == 404
+    masked = text(grant_console("harbour"), f"{receipt}progress/")
+    assert "•••" in masked
+    assert erasure.reason not in masked
     erasing.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now)
     erasure.refresh_from_db()
     assert erasure.status == "finished", erasure.holders
+    shown = text(staff, receipt)
+    assert "All erased" in shown
+    assert "document chunks" in shown
+    assert "data-live" not in shown
     assert staff.get(f"{PAGE}{stored.document_key}/").status_code == 404
     assert not DocumentFile.objects.filter(namespace_id=erasure.namespace_id).exists()
 

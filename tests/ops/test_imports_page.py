@@ -102,14 +102,14 @@ def test_a_refusal_says_why(staff, world, action, content, says):
 def test_a_file_is_followed_to_its_report(staff, world):
     answer = staff.post(f"{PAGE}create/?ns=harbour", {"file": export(), "speaker": "Ada"})
     row = MemoryImport.objects.in_scope(world.harbour).get()
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}{row.id}/")
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}{row.id}/?ns=harbour")
     waiting = text(staff, answer["Location"])
     assert "data-live" in waiting
     assert "Cancel the import" in waiting
 
     finish(row)
     progress = text(staff, f"{PAGE}{row.id}/progress/")
-    assert "3 of 3 turns dealt with" in progress
+    assert "3 of 3 turns processed" in progress
     report = text(staff, f"{PAGE}{row.id}/")
     assert "data-live" not in report
     assert "Cancel the import" not in report

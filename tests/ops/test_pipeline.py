@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from memory.enums import JobPriority
 from memory.models import AuditLog, Condensation, Entity, Job, Memory, Session
 from memory.services.ingestion.quarantine import QuarantinedItem
 from memory.services.jobs.queue import CONDENSE, enqueue
@@ -127,10 +128,15 @@ def test_it_says_who_waits_and_how_far_the_background_is_behind(world, staff, gr
     shown = waiting(staff)
     assert shown["Normal"].startswith("Summaries, facts, vectors 4 0 ")
     assert (shown["harbour"][:3], shown["bakery"][:3]) == ("3 0", "1 0")
-    assert "late" in shown["Compared"]
+    assert "late" in shown["Comparing"]
     baker = waiting(grant_console("bakery"))
     assert baker["Normal"].startswith("Summaries, facts, vectors 1 0 ")
     assert "harbour" not in baker
+    bulk = Job.objects.across_namespaces().filter(namespace_id=bakery)
+    bulk.update(priority=JobPriority.BULK)
+    narrowed = staff.get(URL, {"priority": "bulk"}).content.decode()
+    assert f'id="job-{bulk.get().pk}"' in narrowed
+    assert narrowed.count('<tr id="job-') == 1
 
 
 def test_a_silent_worker_is_named(world, staff):

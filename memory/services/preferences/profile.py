@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,6 +68,12 @@ def read_profile(access: Access, *, user_id: uuid.UUID, wanted: ProfileFilter, n
     }
 
 
+def find_source(said: Mapping[str, Any]) -> PreferenceSource:
+    """What shows a preference with this record in its metadata; one without a word of it was stated."""
+    by_choices = said.get("shown_by") == PreferenceSource.CHOICES
+    return PreferenceSource.CHOICES if by_choices else PreferenceSource.STATEMENT
+
+
 def _line(memory: Memory, evidence: Sequence[uuid.UUID], holding: Collection[uuid.UUID]) -> dict[str, Any]:
     """A preference with the turns that it rests on, oldest first; those that are `holding` make it stronger."""
     said = memory.metadata.get(PREFERENCE_KEY)
@@ -75,8 +81,11 @@ def _line(memory: Memory, evidence: Sequence[uuid.UUID], holding: Collection[uui
     strength = said.get("strength")
     strength = float(strength) if isinstance(strength, int | float) else USUAL_STRENGTH
     further = max(0, sum(one in holding for one in evidence) - 1)
-    by_choices = said.get("shown_by") == PreferenceSource.CHOICES
-    strength = min(choices.MOST, strength + choices.STEP * further) if by_choices else strength + SAID_AGAIN * further
+    source = find_source(said)
+    if source == PreferenceSource.CHOICES:
+        strength = min(choices.MOST, strength + choices.STEP * further)
+    else:
+        strength += SAID_AGAIN * further
     standing = state_of(memory)
     return {
         "memory_id": str(memory.pk),
@@ -87,7 +96,7 @@ def _line(memory: Memory, evidence: Sequence[uuid.UUID], holding: Collection[uui
         "wanted": bool(said.get("wanted")),
         "scope": str(said.get("scope", "")),
         "strength": round(max(0.0, min(1.0, strength)), 4),
-        "shown_by": (PreferenceSource.CHOICES if by_choices else PreferenceSource.STATEMENT).value,
+        "shown_by": source.value,
         "evidence": [str(identity) for identity in evidence],
         "valid_from": memory.holds_from.isoformat(),
         "valid_to": standing["valid_to"],
