@@ -3111,6 +3111,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The sessions of the tree, or the topics of one
+         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
+         */
+        get: operations["list_tree"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tree/{node_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One node of the tree: label, summary, path, what is below it, and its memories
+         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
+         */
+        get: operations["show_tree_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tree/rebuild": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have the tree made anew in the background; a policy that keeps none is a 409
+         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
+         */
+        post: operations["rebuild_tree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -4123,6 +4183,7 @@ export interface components {
          *     * `ENTITY_MERGE` - Entity Merge
          *     * `ENTITY_SPLIT` - Entity Split
          *     * `ENTITY_REBUILD` - Entity Rebuild
+         *     * `TREE_REBUILD` - Tree Rebuild
          *     * `ACTIVATION_BUILD` - Activation Build
          *     * `ACTIVATION_DROP` - Activation Drop
          *     * `ACTIVATION_EXPORT` - Activation Export
@@ -4183,7 +4244,7 @@ export interface components {
          *     * `KEY_OWNER` - Key Owner
          * @enum {string}
          */
-        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "PREFERENCES_READ" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "DOCUMENT_FILE_START" | "DOCUMENT_FILE_FINISH" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "ACTIVATION_BUILD" | "ACTIVATION_DROP" | "ACTIVATION_EXPORT" | "IMPORT_START" | "IMPORT_FINISH" | "TRAINING_EXPORT" | "TRAINING_READ" | "TRAINING_DROP" | "ADAPTER_TRAIN" | "ADAPTER_JUDGE" | "ADAPTER_ACTIVATE" | "ADAPTER_RETIRE" | "ADAPTER_STALE" | "CUBE_DUMP" | "CUBE_DOWNLOAD" | "CUBE_LOAD" | "CUBE_LOAD_FINISH" | "CUBE_EVENT" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE" | "USER_CREATE" | "USER_CHANGE" | "USER_ERASE" | "CUBE_CREATE" | "CUBE_CHANGE" | "CUBE_UNREGISTER" | "CUBE_SHARE" | "CUBE_REVOKE" | "KEY_OWNER";
+        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "PREFERENCES_READ" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "DOCUMENT_FILE_START" | "DOCUMENT_FILE_FINISH" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "TREE_REBUILD" | "ACTIVATION_BUILD" | "ACTIVATION_DROP" | "ACTIVATION_EXPORT" | "IMPORT_START" | "IMPORT_FINISH" | "TRAINING_EXPORT" | "TRAINING_READ" | "TRAINING_DROP" | "ADAPTER_TRAIN" | "ADAPTER_JUDGE" | "ADAPTER_ACTIVATE" | "ADAPTER_RETIRE" | "ADAPTER_STALE" | "CUBE_DUMP" | "CUBE_DOWNLOAD" | "CUBE_LOAD" | "CUBE_LOAD_FINISH" | "CUBE_EVENT" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE" | "USER_CREATE" | "USER_CHANGE" | "USER_ERASE" | "CUBE_CREATE" | "CUBE_CHANGE" | "CUBE_UNREGISTER" | "CUBE_SHARE" | "CUBE_REVOKE" | "KEY_OWNER";
         AuditKept: {
             /** @description Audit events about what was erased, which cannot be changed */
             events: number;
@@ -4345,6 +4406,41 @@ export interface components {
         };
         /** @enum {unknown} */
         BlankEnum: "";
+        Branch: {
+            /**
+             * Format: uuid
+             * @description For the filter `topic_id`
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Of a topic, the node of its session
+             */
+            parent_id: string | null;
+            level: components["schemas"]["TopicLevelEnum"];
+            session_id: string;
+            /** @description The words that tell it from others, or a document's title; empty until it is named */
+            label: string;
+            /** @description Sentences of its memories, three at most */
+            summary: components["schemas"]["SummarySentence"][];
+            /** @description The memories that label and summary are quoted from */
+            sources: string[];
+            /** @description Those below it that hold now */
+            memories: number;
+            /** @description Of a session; of a topic 0 */
+            topics: number;
+            /** @description Its label and summary are chosen anew soon */
+            stale: boolean;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description With `depth` 2, the first topics of a session; else none */
+            children: components["schemas"]["Topic"][];
+            /**
+             * Format: uuid
+             * @description Where GET /v1/tree?parent= goes on with the `children`; null: these are all
+             */
+            children_cursor: string | null;
+        };
         Breakpoint: {
             section: components["schemas"]["PackSectionEnum"];
             /** @description Code points of the text up to the section's end */
@@ -4915,10 +5011,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8003,10 +8104,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8169,6 +8275,12 @@ export interface components {
             /** @description One that is enabled again is told of what happens from then on */
             enabled?: boolean;
         };
+        PathStep: {
+            /** Format: uuid */
+            id: string;
+            level: components["schemas"]["TopicLevelEnum"];
+            label: string;
+        };
         Ping: {
             status: string;
             org_id: string;
@@ -8248,10 +8360,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8378,10 +8495,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8533,10 +8655,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8666,10 +8793,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -8806,10 +8938,15 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
+                /**
+                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
+                 * @enum {string}
+                 */
+                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -10018,6 +10155,12 @@ export interface components {
             /** @default zh */
             language?: components["schemas"]["LanguageEnum"];
         };
+        SummarySentence: {
+            /** @description A sentence as its memory says it */
+            text: string;
+            /** Format: uuid */
+            memory_id: string;
+        };
         /** @description What holds instead: a memory that is there, or a text that becomes one. */
         SupersedeRequest: {
             /** @description Why, for the audit log */
@@ -10209,6 +10352,77 @@ export interface components {
          * @enum {string}
          */
         ToolTypeEnum: "http_api" | "function";
+        Topic: {
+            /**
+             * Format: uuid
+             * @description For the filter `topic_id`
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Of a topic, the node of its session
+             */
+            parent_id: string | null;
+            level: components["schemas"]["TopicLevelEnum"];
+            session_id: string;
+            /** @description The words that tell it from others, or a document's title; empty until it is named */
+            label: string;
+            /** @description Sentences of its memories, three at most */
+            summary: components["schemas"]["SummarySentence"][];
+            /** @description The memories that label and summary are quoted from */
+            sources: string[];
+            /** @description Those below it that hold now */
+            memories: number;
+            /** @description Of a session; of a topic 0 */
+            topics: number;
+            /** @description Its label and summary are chosen anew soon */
+            stale: boolean;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        TopicDetail: {
+            /**
+             * Format: uuid
+             * @description For the filter `topic_id`
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Of a topic, the node of its session
+             */
+            parent_id: string | null;
+            level: components["schemas"]["TopicLevelEnum"];
+            session_id: string;
+            /** @description The words that tell it from others, or a document's title; empty until it is named */
+            label: string;
+            /** @description Sentences of its memories, three at most */
+            summary: components["schemas"]["SummarySentence"][];
+            /** @description The memories that label and summary are quoted from */
+            sources: string[];
+            /** @description Those below it that hold now */
+            memories: number;
+            /** @description Of a session; of a topic 0 */
+            topics: number;
+            /** @description Its label and summary are chosen anew soon */
+            stale: boolean;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description With `depth` 2, the first topics of a session; else none */
+            children: components["schemas"]["Topic"][];
+            /**
+             * Format: uuid
+             * @description Where GET /v1/tree?parent= goes on with the `children`; null: these are all
+             */
+            children_cursor: string | null;
+            /** @description From the session down to the node itself */
+            path: components["schemas"]["PathStep"][];
+        };
+        /**
+         * @description * `session` - Session
+         *     * `topic` - Topic
+         * @enum {string}
+         */
+        TopicLevelEnum: "session" | "topic";
         TrainingDataset: {
             /**
              * Format: uuid
@@ -10307,6 +10521,38 @@ export interface components {
             bytes: number;
             /** @description Of the file as it is downloaded */
             sha256: string;
+        };
+        Tree: {
+            /**
+             * @description The namespace's policy: `off` keeps no tree
+             *
+             *     * `off` - Off
+             *     * `browse` - Browse
+             *     * `rank` - Rank
+             */
+            use: components["schemas"]["UseEnum"];
+            /** @description false: it is being made, and lacks memories */
+            complete: boolean;
+            nodes: components["schemas"]["Branch"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        TreeNode: {
+            node: components["schemas"]["TopicDetail"];
+            /** @description In the order in which they were recorded */
+            memories: components["schemas"]["Memory"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        TreeRebuildAnswer: {
+            /**
+             * Format: uuid
+             * @description GET /v1/ops/jobs/{job_id} says what becomes of it
+             */
+            job_id: string;
+        };
+        TreeRebuildRequest: {
+            namespace: string;
         };
         /** @description What a summary was made from, as far as it is known of its kind. */
         TriggerDetails: {
@@ -10435,6 +10681,13 @@ export interface components {
              */
             cost_usd: number;
         };
+        /**
+         * @description * `off` - Off
+         *     * `browse` - Browse
+         *     * `rank` - Rank
+         * @enum {string}
+         */
+        UseEnum: "off" | "browse" | "rank";
         User: {
             /** Format: uuid */
             id: string;
@@ -10737,6 +10990,13 @@ export interface components {
                 /** @enum {string} */
                 ne?: "said" | "answered" | "episode" | "document" | "fact" | "preference";
                 in?: ("said" | "answered" | "episode" | "document" | "fact" | "preference")[];
+            };
+            topic_id?: string | {
+                /** Format: uuid */
+                eq?: string;
+                /** Format: uuid */
+                ne?: string;
+                in?: string[];
             };
             importance?: number | {
                 eq?: number;
@@ -27826,6 +28086,8 @@ export interface operations {
                  *     * `L3` - L3 Entities
                  */
                 tier?: "L1" | "L2" | "L3" | "";
+                /** @description A topic or session of the tree */
+                topic_id?: string | null;
                 /** @description It happened before */
                 until?: string;
             };
@@ -30721,6 +30983,8 @@ export interface operations {
                  *     * `L3` - L3 Entities
                  */
                 tier?: "L1" | "L2" | "L3" | "";
+                /** @description A topic or session of the tree */
+                topic_id?: string | null;
                 /** @description It happened before */
                 until?: string;
             };
@@ -33939,6 +34203,361 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ResetDone"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_tree: {
+        parameters: {
+            query: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                /** @description 2: each session with its first 20 topics as `children` */
+                depth?: number;
+                limit?: number;
+                /** @example demo */
+                namespace: string;
+                /** @description The node of a session: its topics; without it, the sessions */
+                parent?: string;
+                /** @description Only this session */
+                session_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tree"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    show_tree_node: {
+        parameters: {
+            query: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                /** @description Memories of a page */
+                limit?: number;
+                /** @example demo */
+                namespace: string;
+            };
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeNode"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rebuild_tree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TreeRebuildRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeRebuildAnswer"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */

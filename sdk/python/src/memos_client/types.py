@@ -115,6 +115,7 @@ AuditEventEnum: TypeAlias = Literal[
     "ENTITY_MERGE",
     "ENTITY_SPLIT",
     "ENTITY_REBUILD",
+    "TREE_REBUILD",
     "ACTIVATION_BUILD",
     "ACTIVATION_DROP",
     "ACTIVATION_EXPORT",
@@ -383,6 +384,7 @@ class Policy(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1208,6 +1210,7 @@ class Policy1(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay1]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1287,6 +1290,7 @@ class Policy3(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay2]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1313,6 +1317,7 @@ class Overrides(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay3]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1348,6 +1353,7 @@ class Policy4(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay4]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1379,6 +1385,7 @@ class Policy5(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay5]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1405,6 +1412,7 @@ class Policy6(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay6]
     preferences: NotRequired[Literal["off", "rules", "model"]]
+    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1801,6 +1809,11 @@ class SuggestionsRequest(TypedDict):
     language: NotRequired[LanguageEnum]
 
 
+class SummarySentence(TypedDict):
+    text: str
+    memory_id: str
+
+
 class SupersedeRequest(TypedDict):
     reason: str
     by: NotRequired[str | None]
@@ -1901,6 +1914,9 @@ class ToldEvent(TypedDict):
 ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
 
 
+TopicLevelEnum: TypeAlias = Literal["session", "topic"]
+
+
 TrainingDatasetStateEnum: TypeAlias = Literal["queued", "running", "done", "stale", "dropped", "failed", "discarded"]
 
 
@@ -1915,6 +1931,14 @@ class TrainingFile(TypedDict):
     lines: int
     bytes: int
     sha256: str
+
+
+class TreeRebuildAnswer(TypedDict):
+    job_id: str
+
+
+class TreeRebuildRequest(TypedDict):
+    namespace: str
 
 
 class TriggerDetails(TypedDict):
@@ -1987,6 +2011,9 @@ class UsageTotal(TypedDict):
     cached_share: float
     completion_tokens: int
     cost_usd: float
+
+
+UseEnum: TypeAlias = Literal["off", "browse", "rank"]
 
 
 class User(TypedDict):
@@ -2171,6 +2198,16 @@ Kind = TypedDict(
 )
 
 
+TopicId = TypedDict(
+    "TopicId",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[str]],
+    },
+)
+
+
 Importance = TypedDict(
     "Importance",
     {
@@ -2240,6 +2277,7 @@ Filter = TypedDict(
         "session_id": NotRequired[str | SessionId],
         "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
         "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"] | Kind],
+        "topic_id": NotRequired[str | TopicId],
         "importance": NotRequired[float | Importance],
         "occurred_at": NotRequired[str | OccurredAt],
         "created_at": NotRequired[str | CreatedAt],
@@ -3298,6 +3336,12 @@ class PatchedEditWhereRequest(TypedDict):
     pinned: NotRequired[bool]
 
 
+class PathStep(TypedDict):
+    id: str
+    level: TopicLevelEnum
+    label: str
+
+
 class Pipeline(TypedDict):
     queues: list[Queue]
     waiting: Waiting
@@ -3613,6 +3657,37 @@ class ToolRegistry(TypedDict):
     tools: list[Tool]
 
 
+class Topic(TypedDict):
+    id: str
+    parent_id: str | None
+    level: TopicLevelEnum
+    session_id: str
+    label: str
+    summary: list[SummarySentence]
+    sources: list[str]
+    memories: int
+    topics: int
+    stale: bool
+    updated_at: str
+
+
+class TopicDetail(TypedDict):
+    id: str
+    parent_id: str | None
+    level: TopicLevelEnum
+    session_id: str
+    label: str
+    summary: list[SummarySentence]
+    sources: list[str]
+    memories: int
+    topics: int
+    stale: bool
+    updated_at: str
+    children: list[Topic]
+    children_cursor: str | None
+    path: list[PathStep]
+
+
 class TrainingDataset(TypedDict):
     id: str
     namespace: str
@@ -3634,6 +3709,12 @@ class TrainingDataset(TypedDict):
 
 class TrainingDatasetList(TypedDict):
     exports: list[TrainingDataset]
+    next_cursor: str | None
+
+
+class TreeNode(TypedDict):
+    node: TopicDetail
+    memories: list[Memory]
     next_cursor: str | None
 
 
@@ -3708,6 +3789,22 @@ class Added(TypedDict):
 
 class AddedList(TypedDict):
     results: list[AddedMemory]
+
+
+class Branch(TypedDict):
+    id: str
+    parent_id: str | None
+    level: TopicLevelEnum
+    session_id: str
+    label: str
+    summary: list[SummarySentence]
+    sources: list[str]
+    memories: int
+    topics: int
+    stale: bool
+    updated_at: str
+    children: list[Topic]
+    children_cursor: str | None
 
 
 class BulkChange(TypedDict):
@@ -3965,6 +4062,13 @@ SharedAddRequest: TypeAlias = AddMemoriesRequest | AddMemoryRequest
 
 
 SharedAdded: TypeAlias = AddedList | MemTensorAdded
+
+
+class Tree(TypedDict):
+    use: UseEnum
+    complete: bool
+    nodes: list[Branch]
+    next_cursor: str | None
 
 
 class ContextPack(TypedDict):
