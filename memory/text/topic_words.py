@@ -36,7 +36,8 @@ EDGE_SHARE = 0.5
 # Longer texts are read up to here.
 READ_CHARS = 4_000
 
-_WORD = re.compile(rf"[{CJK}]{{2,}}|[^\W\d_{CJK}][^\W_{CJK}]*(?:['’\-][^\W_{CJK}]+)*")
+# The end of "18th" is no word.
+_WORD = re.compile(rf"[{CJK}]{{2,}}|(?<![^\W_{CJK}])[^\W\d_{CJK}][^\W_{CJK}]*(?:['’\-][^\W_{CJK}]+)*")
 
 
 class TextPlace(NamedTuple):

@@ -176,7 +176,7 @@ FORMER = {
 
 
 # Those that no release had.
-NEW = {
+NEW = {Lock.TREE, 
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
     Lock.PREFERENCES,
 }  # fmt: skip

@@ -54,6 +54,11 @@ def test_chinese_is_named_by_pairs_that_do_not_overlap():
     assert len(found) == 1
 
 
+def test_the_end_of_a_number_is_no_word():
+    assert label("On the 18th the parcel had 4.2kg.") == ["parcel"]
+    assert label("用DNS") == ["DNS"]
+
+
 def test_nothing_of_a_retired_statement_is_told():
     text = "The zeppelin hangar burned. The kiln is cold today in the studio."
     texts = [TopicText(name, text, retired=[(0, 27)]) for name in "ab"]
