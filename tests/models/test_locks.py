@@ -30,6 +30,7 @@ OF_NAMESPACES = {
     Lock.POLICY,
     Lock.PREFERENCES,
     Lock.SUPERSEDE,
+    Lock.TREE,
     Lock.VECTORS,
 }
 OF_ROWS = {Lock.ACTIVATION, Lock.ADAPTER, Lock.ERASURE, Lock.EVALUATION}
@@ -176,9 +177,9 @@ FORMER = {
 
 
 # Those that no release had.
-NEW = {Lock.TREE, 
+NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
-    Lock.PREFERENCES,
+    Lock.PREFERENCES, Lock.TREE,
 }  # fmt: skip
 
 
