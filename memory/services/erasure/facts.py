@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from memory.services.erasure.holders import Erased
+from memory.services.erasure.holder import Erased
 from memory.services.tenancy import holds
 
 _LOCK = """

@@ -21,7 +21,8 @@ from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
-from memory.services.erasure.holders import HOLDERS, Erased
+from memory.services.erasure.holder import Erased
+from memory.services.erasure.holders import HOLDERS
 from memory.services.erasure.sessions import (
     CONSOLE,
     WINDOW,

@@ -16,7 +16,7 @@ from memory.kinds import SESSION_PREFIX
 from memory.ledger import SESSION, LedgerErasure
 from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
-from memory.services.erasure.holders import Erased
+from memory.services.erasure.holder import Erased
 from memory.services.erasure.proof import count_holders
 from memory.services.erasure.receipts import speaker_digest, to_dict
 from memory.services.jobs import queue

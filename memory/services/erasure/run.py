@@ -42,7 +42,8 @@ from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.facts import late_facts, read_preferences_again
-from memory.services.erasure.holders import CACHES, HOLDERS, Erased, Sweep, drop_dumps
+from memory.services.erasure.holder import Erased, Sweep
+from memory.services.erasure.holders import CACHES, HOLDERS, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
 from memory.services.index import ivf_lists

@@ -14,7 +14,7 @@ from memory.enums import ErasedSessionState
 from memory.errors import RedisAway, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
-from memory.services.erasure.holders import Erased
+from memory.services.erasure.holder import Erased
 from memory.services.summaries import condense
 from memory.stores import asked, probes, window, working
 

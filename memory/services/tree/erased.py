@@ -1,6 +1,6 @@
 """What the tree holds of erased memories: that they belong to topics, and where in them its words stand.
 
-Part of an erasure's transactions, see `memory.services.erasure.holders`. The vectors of a topic without them, and its
+Part of an erasure's transactions, see `memory.services.erasure.holder`. The vectors of a topic without them, and its
 words, are made again; in the transaction in which they go, the words that remain are those of others.
 """
 

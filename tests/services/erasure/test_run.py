@@ -37,6 +37,7 @@ from memory.retrieval import ivf
 from memory.services.erasure import holders as erasure_holders
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import requests, run
+from memory.services.erasure.holder import Erased
 from memory.services.erasure.requests import Target
 from memory.services.evaluation import judgements
 from memory.services.index import ivf_lists, upkeep
@@ -654,7 +655,7 @@ def test_the_registry_finds_a_row_that_slipped_through(alice):
     Posting.objects.create(
         namespace_id=alice.scope.namespace_id, term="quagga", memory_id=identity, frequency=1, length=9
     )
-    erased = erasure_holders.Erased.of(erasure)
+    erased = Erased.of(erasure)
     [postings] = [holder for holder in erasure_holders.HOLDERS if holder.name == "memory_posting"]
 
     assert postings.count(erased) == 1
