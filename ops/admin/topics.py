@@ -24,13 +24,13 @@ class TopicNodeAdmin(ReadOnlyAdmin):
     list_display = ("id", "level", "session", "namespace", "size", "stale", "updated_at")
     list_filter = (NamespaceFilter, SessionFilter, "level", "stale")
     list_select_related = ("namespace",)
-    fields = ("namespace", "level", "session", "parent", "size", "stale", "shown", "created_at", "updated_at", "id")
+    fields = ("namespace", "level", "session", "parent", "size", "stale", "page", "created_at", "updated_at", "id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).defer("centroid", "label_places", "summary_places")
 
     @admin.display(description=gettext_lazy("what it says"))
-    def shown(self, node: TopicNode) -> SafeString:
+    def page(self, node: TopicNode) -> SafeString:
         address = reverse("ops:tree_node", args=[node.pk])
         query = urlencode({"ns": node.namespace.name})
         return format_html('<a href="{}?{}">{}</a>', address, query, _("In the tree"))
