@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from memory.models import Memory
+from tests.api.test_cubes import boss, cube
 from tests.docs.pages import DOCS, blocks
 from tests.sdk.conftest import PACKAGE, ROOT
 from tests.sdk.flaky import flaky_proxy
+
+__all__ = ["boss", "cube"]
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "datamodel-codegen"
 GUIDE = blocks((DOCS / "guides" / "python.md").read_text("utf-8"))
@@ -38,6 +41,23 @@ def test_what_is_remembered_comes_back(memos):
     assert found["hits"][0]["metadata"]["speaker"] == "Tom"
     assert FACT in pack["context_pack"]["text"]
     assert answered["answer"] == f"{FACT} [1]"
+
+
+def test_cubes_are_asked_beside_the_namespace(memos_client, live_server, boss, alice, bob, cube, remember):
+    remember(alice, FACT)
+    asked = {"cubes": [cube["id"]], "session_id": "s1"}
+    with memos_client.MemOS(live_server.url, boss.token, namespace="bob") as client:
+        client.remember("The release is on Monday.", session_id="s1")
+        found = client.recall("Who reviews the migration?", cubes=[cube["id"]])
+        answers = [
+            client.answer("Who reviews the migration?", **asked),
+            client.chat("Who reviews the migration?", **asked),
+        ]
+        pack = client.context("Who reviews the migration?", **asked)
+
+    assert {hit["namespace"] for hit in found["hits"]} == {"alice", "bob"}
+    assert [one["answer"] for one in answers] == [f"{FACT} [1]"] * 2
+    assert FACT in pack["context_pack"]["text"]
 
 
 def test_many_questions_are_asked_at_once(memos):

@@ -35,9 +35,11 @@ class RememberOptions(TypedDict, total=False):
 
 
 class RecallOptions(TypedDict, total=False):
-    """`filter` narrows what is searched; `as_of` and `valid_at` ask for the past; `min_relevance` is of 0 to 1."""
+    """`cubes`: ids of cubes that are searched, too. `filter` narrows what is searched; `as_of` and `valid_at` ask for
+    the past; `min_relevance` is of 0 to 1."""
 
     namespace: str
+    cubes: Sequence[str]
     top_k: int
     filter: Mapping[str, Any]
     as_of: Moment
@@ -55,9 +57,11 @@ class ContextOptions(RecallOptions, total=False):
 
 
 class AnswerOptions(TypedDict, total=False):
-    """`model`: `provider/model`, or `extractive` for quotes. `response_schema`: a JSON schema that a model fills."""
+    """`model`: `provider/model`, or `extractive` for quotes. `response_schema`: a JSON schema that a model fills.
+    `cubes`: ids of cubes that are asked, too."""
 
     namespace: str
+    cubes: Sequence[str]
     session_id: str
     top_k: int
     filter: Mapping[str, Any]
@@ -71,9 +75,10 @@ class AnswerOptions(TypedDict, total=False):
 
 
 class ChatOptions(TypedDict, total=False):
-    """As AnswerOptions; both sides are remembered."""
+    """As AnswerOptions; both sides are remembered, in the namespace alone."""
 
     namespace: str
+    cubes: Sequence[str]
     session_id: str
     top_k: int
     filter: Mapping[str, Any]
