@@ -20,7 +20,7 @@ from memory.models import ErasedMemory, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.services.activation.erased import list_held
 from memory.services.entities import extract
-from memory.services.erasure.held_files import (
+from memory.services.erasure.file_rows import (
     ADAPTERS,
     BULK_CHANGES,
     CHANGES_ERASED,
@@ -38,7 +38,17 @@ from memory.services.erasure.held_files import (
     SWEEP_BULK_CHANGES,
     TRAINING_PARTS,
 )
-from memory.services.erasure.held_texts import (
+from memory.services.erasure.holder import (
+    Erased,
+    Holder,
+    clear_with,
+    count_with,
+    delete_in_order,
+    execute,
+    holder_of_memory,
+    holder_of_pair,
+)
+from memory.services.erasure.text_rows import (
     AUDIT_WORDS,
     CLEAR_ASKED,
     DOCUMENTS,
@@ -56,16 +66,6 @@ from memory.services.erasure.held_texts import (
     UNMENTIONED_NAMES,
     USAGE_DAYS,
     WEBHOOK_ANSWERS,
-)
-from memory.services.erasure.holder import (
-    Erased,
-    Holder,
-    clear_with,
-    count_with,
-    delete_in_order,
-    execute,
-    holder_of_memory,
-    holder_of_pair,
 )
 from memory.services.index import entries, ivf_lists
 from memory.services.index import erased as index_rows

@@ -6,8 +6,8 @@ The statements take the parameters of `holder.execute`.
 from __future__ import annotations
 
 from memory.enums import AdapterState
-from memory.services.erasure.held_texts import DOCUMENTS
 from memory.services.erasure.holder import is_erased
+from memory.services.erasure.text_rows import DOCUMENTS
 from memory.services.jobs import queue
 
 # What a bulk change puts on memories. One that is under way needs it for those that stay, and empties it at its end.
