@@ -46,7 +46,7 @@ MEMORY_READERS = {
     "memory/services/entities/extract.py": LOCKS,
     "memory/services/entities/links.py": JOINED,
     "memory/services/erasure/facts.py": LOCKS,
-    "memory/services/erasure/text_rows.py": COMPOSED,
+    "memory/services/erasure/text_sql.py": COMPOSED,
     "memory/services/erasure/requests.py": WITH_WRITE,
     "memory/services/erasure/sessions.py": WITH_WRITE,
     "memory/services/index/embedding.py": WITH_WRITE,

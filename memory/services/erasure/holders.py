@@ -20,7 +20,7 @@ from memory.models import ErasedMemory, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.services.activation.erased import list_held
 from memory.services.entities import extract
-from memory.services.erasure.file_rows import (
+from memory.services.erasure.artifact_sql import (
     ADAPTERS,
     BULK_CHANGES,
     CHANGES_ERASED,
@@ -48,7 +48,7 @@ from memory.services.erasure.holder import (
     holder_of_memory,
     holder_of_pair,
 )
-from memory.services.erasure.text_rows import (
+from memory.services.erasure.text_sql import (
     AUDIT_WORDS,
     CLEAR_ASKED,
     DOCUMENTS,

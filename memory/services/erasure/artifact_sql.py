@@ -1,4 +1,4 @@
-"""SQL: files, bulk changes and what was learnt, as far as they hold something of what is erased.
+"""SQL: files, bulk changes and what has learnt of memories, as far as they hold something of what is erased.
 
 The statements take the parameters of `holder.execute`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memory.enums import AdapterState
 from memory.services.erasure.holder import is_erased
-from memory.services.erasure.text_rows import DOCUMENTS
+from memory.services.erasure.text_sql import DOCUMENTS
 from memory.services.jobs import queue
 
 # What a bulk change puts on memories. One that is under way needs it for those that stay, and empties it at its end.
