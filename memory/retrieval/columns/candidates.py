@@ -41,8 +41,7 @@ def find(
     """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
 
     `preferences`: what those that are told say of the request; `topics`: how near the topics of memories are, of the
-    nearest. `strong`: around so many of the best, by a first guess,
-    the turns of their sessions are candidates too.
+    nearest. `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
     """
     size = len(columns)
     ranks: dict[str, dict[str, int]] = {}
@@ -89,8 +88,8 @@ def find(
         measured[rows],
         bm25[rows],
         mentions[rows],
-        np.array([preferences.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float),
-        np.array([topics.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float),
+        _values_of(columns, rows, preferences),
+        _values_of(columns, rows, topics),
         in_span[rows],
         _renumber_pairs(pairs, rows, size),
     )
@@ -100,6 +99,13 @@ def find(
 
 def _ranks(columns: Columns, rows: np.ndarray) -> dict[str, int]:
     return {columns.ids[row]: rank for rank, row in enumerate(rows.tolist(), start=1)}
+
+
+def _values_of(columns: Columns, rows: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
+    """What `values` say of each row by its id, 0 of others; most questions have none."""
+    if not values:
+        return np.zeros(len(rows))
+    return np.array([values.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float)
 
 
 def _in_span(occurred: np.ndarray, question: Question) -> np.ndarray:
