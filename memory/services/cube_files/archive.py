@@ -15,13 +15,14 @@ from typing import IO, Any, Self
 
 import orjson
 
-from memory import deadline
+from memory import deadline, ledger
 from memory.enums import CubeSignature
 from memory.services.cube_files import manifest as manifests
 from memory.services.cube_files.manifest import MEMBER, PARTS, Manifest, PartSummary
 from memory.services.imports.container import MAX_ITEM_BYTES, Part, list_parts
 from memory.services.imports.source import UnreadableImport
 from memory.text.json_values import encode
+from memory.types import Scope
 
 SUFFIX = ".memcube"
 # The parts and the manifest; a file of many more was made to take our time.
@@ -65,15 +66,27 @@ class CubeWriter:
 
 @dataclass(frozen=True, slots=True)
 class CubeReader:
-    """A cube's file that was opened; `signature` says whether its sender is known."""
+    """A cube's file that was opened; `signature` says whether its sender is known, `is_signed_here` whether it was
+    signed with a key of this server.
+    """
 
     manifest: Manifest
     signature: CubeSignature
+    is_signed_here: bool
     _parts: Mapping[str, Part]
 
     @property
     def is_trusted(self) -> bool:
         return self.signature == CubeSignature.TRUSTED
+
+    @property
+    def is_of_this_server(self) -> bool:
+        """Whether it was written here. A sender who is known for another key cannot say so."""
+        return self.is_signed_here and self.manifest.server == ledger.secret_mark()
+
+    def is_of(self, scope: Scope) -> bool:
+        """Whether it was written here, of the namespace of the scope."""
+        return self.is_of_this_server and self.manifest.namespace_id == scope.namespace_id
 
     def verify(self, report: Callable[[int, int], None] = lambda _done, _all: None) -> None:
         """Reads all of the file once. Raises UnreadableImport for a part that is not what the manifest says."""
@@ -148,7 +161,7 @@ def open_cube(path: Path) -> CubeReader:
         data = stream.read(manifests.MAX_BYTES + 1)
     if len(data) > manifests.MAX_BYTES:
         raise UnreadableImport(f"{MEMBER} is larger than {manifests.MAX_BYTES // 1024**2} MB: no cube's is.")
-    manifest, signature = manifests.open_sealed(data)
+    manifest, signature, is_signed_here = manifests.open_sealed(data)
     wanted = {MEMBER, *(name + _LINES for name in manifest.parts)}
     if extra := sorted(set(known) - wanted):
         raise UnreadableImport(
@@ -160,7 +173,7 @@ def open_cube(path: Path) -> CubeReader:
     for name, summary in manifest.parts.items():
         if parts[name].size != summary.bytes:
             raise UnreadableImport(f"{name}{_LINES} has {parts[name].size} bytes, not the {summary.bytes} it should.")
-    return CubeReader(manifest, signature, parts)
+    return CubeReader(manifest, signature, is_signed_here, parts)
 
 
 def _read_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:

@@ -101,7 +101,7 @@ class CubeLoader:
         self._dry_run = dry_run
         self._ids = IdMap(scope, renew=ids == CubeIds.NEW)
         manifest = reader.manifest
-        origin = manifest.namespace_id if reader.is_trusted and manifest.is_of_this_server else None
+        origin = manifest.namespace_id if reader.is_of_this_server else None
         self._erased = ErasedBefore(scope, origin=origin)
         self._takes_holds = options.holds and reader.is_trusted
         model = manifest.model if reader.is_trusted else None

@@ -83,11 +83,10 @@ def options_to_dict(options: LoadOptions) -> dict[str, Any]:
 def _find_id_problem(scope: Scope, reader: CubeReader) -> str:
     if not reader.is_trusted:
         return "the file is of an unknown sender, who could choose those of another namespace"
-    manifest = reader.manifest
-    if manifest.is_of(scope):
+    if reader.is_of(scope):
         return ""
-    if manifest.is_of_this_server:
-        return f"the namespace {manifest.namespace!r} of this server has them"
+    if reader.is_of_this_server:
+        return f"the namespace {reader.manifest.namespace!r} of this server has them"
     ids = [line.get("id") for _, line in itertools.islice(reader.lines("memories"), _PROBED)]
     with reach.across_namespaces():
         taken = Memory.objects.across_namespaces().filter(pk__in=[one for one in ids if one])

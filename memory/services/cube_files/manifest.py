@@ -21,12 +21,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
-from memory import ledger
 from memory.enums import CubeSignature
 from memory.errors import InvalidInput
 from memory.services.imports.source import UnreadableImport
 from memory.text.json_values import fault_of
-from memory.types import Scope
 
 SCHEMA = "memcube/1"
 MEMBER = "manifest.json"
@@ -83,15 +81,6 @@ class Manifest:
         """Of all parts."""
         return sum(part.lines for part in self.parts.values())
 
-    def is_of(self, scope: Scope) -> bool:
-        """Whether it was written here, of the namespace of the scope."""
-        return self.server == ledger.secret_mark() and self.namespace_id == scope.namespace_id
-
-    @property
-    def is_of_this_server(self) -> bool:
-        """Whether it says that it was written here: true only where its signature holds."""
-        return self.server == ledger.secret_mark()
-
     def encode(self) -> bytes:
         """The bytes that are signed."""
         return orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
@@ -102,8 +91,8 @@ def seal(manifest: Manifest) -> bytes:
     return orjson.dumps({"manifest": asdict(manifest), "signature": _sign(manifest.encode())})
 
 
-def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
-    """The manifest of a file, and whether its signature is by a key that this server knows.
+def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature, bool]:
+    """The manifest of a file, whether its signature is by a key that this server knows, and whether by one of its own.
 
     Raises UnreadableImport for another schema, a manifest of another shape, and a signature that does not hold.
     """
@@ -114,7 +103,7 @@ def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
         manifest = _parse(whole["manifest"])
         signature = whole.get("signature") or {}
         said = orjson.dumps(whole["manifest"], option=orjson.OPT_SORT_KEYS)
-        return manifest, _verify(said, signature)
+        return manifest, *_verify(said, signature)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UnreadableImport(
             f"{MEMBER} has not the shape of a cube's manifest: the file was changed, or another program wrote it."
@@ -167,16 +156,16 @@ def _sign(said: bytes) -> dict[str, str]:
     return {"algorithm": HMAC, "key": _mark_of(secret), "value": hmac.new(secret, said, hashlib.sha256).hexdigest()}
 
 
-def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
+def _verify(said: bytes, signature: Mapping[str, Any]) -> tuple[CubeSignature, bool]:
     algorithm, key, value = (str(signature.get(name, "")) for name in ("algorithm", "key", "value"))
     if not algorithm:
-        return CubeSignature.NONE
+        return CubeSignature.NONE, False
     if algorithm == HMAC:
         secret = _read_secret()
         if key != _mark_of(secret):
-            return CubeSignature.UNKNOWN
+            return CubeSignature.UNKNOWN, False
         if hmac.compare_digest(value.encode(), hmac.new(secret, said, hashlib.sha256).hexdigest().encode()):
-            return CubeSignature.TRUSTED
+            return CubeSignature.TRUSTED, True
         raise _error_of_signature()
     if algorithm == ED25519:
         try:
@@ -184,7 +173,9 @@ def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
             public.verify(base64.b64decode(value, validate=True), said)
         except (ValueError, InvalidSignature):
             raise _error_of_signature() from None
-        return CubeSignature.TRUSTED if key in _list_keys() else CubeSignature.UNKNOWN
+        is_own = key == public_key()
+        is_known = is_own or key in settings.MEMOS_CUBE_TRUSTED_KEYS
+        return CubeSignature.TRUSTED if is_known else CubeSignature.UNKNOWN, is_own
     raise UnreadableImport(f"The file is signed by {algorithm[:40]!r}; this server knows {HMAC} and {ED25519}.")
 
 
@@ -216,8 +207,3 @@ def _private_key() -> Ed25519PrivateKey | None:
 
 def _public_text(key: Ed25519PublicKey) -> str:
     return base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
-
-
-def _list_keys() -> set[str]:
-    own = public_key()
-    return {*settings.MEMOS_CUBE_TRUSTED_KEYS, *([own] if own else [])}

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from memory.enums import GateDecision, Role
+from memory.services.cube_files.manifest import MEMBER
 from memory.services.imports.container import Part, list_parts
 from memory.services.imports.json_stream import read_items, read_names
 from memory.services.imports.single import LeftOut, read_singles
@@ -55,8 +56,13 @@ _KEPT = (
 
 
 def is_folder(path: Path) -> bool:
-    """Whether the file is such a folder, or its `textual_memory.json` alone. Raises UnreadableImport."""
+    """Whether the file is such a folder, or its `textual_memory.json` alone. Raises UnreadableImport.
+
+    What has the manifest of a cube's file is none: with a file added, it would pass as a folder that nobody signs.
+    """
     parts = list_parts(path)
+    if any(part.name == MEMBER for part in parts):
+        return False
     if any(part.base == MEMORIES for part in parts):
         return True
     return len(parts) == 1 and parts[0].name == path.name and parts[0].head().lstrip()[:1] in (b"[", b"{")
