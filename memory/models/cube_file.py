@@ -12,8 +12,8 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 class CubeFile(ScopedRow):
     """A dump of a namespace's cube, or a file that is loaded into it. Its id is the request id of its audit events.
 
-    `manifest` is the file's own. `part` and `line` say how far a load is: all parts before `part`, and the first `line`
-    lines of it; a run that broke off goes on behind them. `counts` has, by part, how many lines had which outcome.
+    `manifest` is the file's own. `part` and `line` say how far a load is: all steps before `part`, and the first `line`
+    lines of that; a run that broke off goes on behind them. `counts` has, by part, how many lines had which outcome.
     `listed` are the first things that a dry run would do; `faults` have places and reasons, never a text.
     """
 

@@ -74,7 +74,7 @@ def test_both_end_as_if_nothing_had_happened(alice, bob, tmp_path: Path):
     report = bob.get(f"/v1/cubes/files/{loaded['id']}").json()
     assert (report["state"], report["done"]) == ("done", report["total"])
     assert report["counts"]["memories"] == {"new": MANY}
-    assert report["counts"]["sessions"] == {"present": MANY // 50}
+    assert report["counts"]["sessions"] == {"new": MANY // 50}
     there = Memory.objects.in_scope(bob.scope)
     assert there.count() == there.values("text").distinct().count() == MANY
     assert Session.objects.in_scope(bob.scope).count() == MANY // 50

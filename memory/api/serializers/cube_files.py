@@ -109,7 +109,9 @@ class CubeFileSerializer(serializers.Serializer):
         allow_null=True, help_text="The file's own: schema, parts with lines, bytes and SHA-256, models, policy, dates"
     )
     signature = serializers.ChoiceField(CubeSignature.choices, allow_null=True)
-    done = serializers.IntegerField(help_text="Lines that were dealt with, or memories written")
+    done = serializers.IntegerField(
+        help_text="Lines that were dealt with (those of sessions twice), or memories written"
+    )
     total = serializers.IntegerField(help_text="0 until it is known")
     counts = serializers.DictField(
         child=serializers.DictField(child=serializers.IntegerField()),

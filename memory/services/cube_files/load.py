@@ -1,4 +1,4 @@
-"""Loads the parts of a cube's file, batch by batch, through the services that own what they bring.
+"""Loads the parts of a cube's file, step by step and batch by batch, through the services that own what they bring.
 
 Each batch is one transaction with the note how far the load is. Everything passes the gate; what was erased stays so.
 """
@@ -35,7 +35,7 @@ from memory.models import (
 from memory.policy_values import BY_KEY
 from memory.services.cube_files import rows
 from memory.services.cube_files.archive import CubeReader
-from memory.services.cube_files.load_options import LoadOptions
+from memory.services.cube_files.load_options import LoadOptions, part_of
 from memory.services.cube_files.rows import IdMap, ReadMemory, UnreadableLine
 from memory.services.entities.take_over import mark_documents_read, take_over_mentions, take_over_names
 from memory.services.erasure.erased_before import BroughtMemory, ErasedBefore
@@ -108,10 +108,10 @@ class CubeLoader:
         self._model_id = find_model(**model) if model else None
         self._dimensions = int(model["dimensions"]) if model and self._model_id is not None else None
 
-    def load_batch(self, part: str, lines: Lines, *, now: datetime) -> BatchReport:
-        """Loads lines of a part, each with its number; inside the caller's transaction."""
+    def load_batch(self, step: str, lines: Lines, *, now: datetime) -> BatchReport:
+        """Loads lines of the part that a step reads, each with its number; inside the caller's transaction."""
         report = BatchReport()
-        getattr(self, f"_load_{part}")(lines, report, now)
+        getattr(self, f"_load_{step}")(lines, report, now)
         return report
 
     def _read(self, lines: Lines, read: Callable[[dict[str, Any]], Value], report: BatchReport) -> list[Value]:
@@ -224,14 +224,19 @@ class CubeLoader:
         take_over_mentions(self._scope, [one.names for one in chunks])
 
     def _load_sessions(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        """Counts them: memories make them, and a session of which none comes in is none here."""
         sessions = self._read(lines, lambda line: rows.read_session(line, self._ids), report)
+        names = [one.name for one in sessions]
+        present = Session.objects.in_scope(self._scope).filter(name__in=names).count()
+        report.counts.update({NEW: len(sessions) - present, PRESENT: present})
+
+    def _load_session_ends(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         if self._dry_run:
-            names = [one.name for one in sessions]
-            present = Session.objects.in_scope(self._scope).filter(name__in=names).count()
-            report.counts.update({NEW: len(sessions) - present, PRESENT: present})
             return
-        here = take_over_ends(self._scope, sessions)
-        report.counts.update({PRESENT: here, LEFT_OUT: len(sessions) - here})
+        # What cannot be read was counted with the sessions.
+        sessions = self._read(lines, lambda line: rows.read_session(line, self._ids), BatchReport())
+        left_out = len(sessions) - take_over_ends(self._scope, sessions)
+        report.counts.update({NEW: -left_out, LEFT_OUT: left_out})
 
     def _load_links(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         links = self._read_ends(lines, rows.read_link, ("memory_id", "other_id"), report)
@@ -371,13 +376,13 @@ class CubeLoader:
             report.faults.append({"place": "policy", "reason": refusal.message[:200]})
 
 
-def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
+def store_batch(loader: CubeLoader, step: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
     """Loads a batch: `transact` is given the work and its lines, does it in a transaction and notes what came of it.
 
     Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out.
     """
     try:
-        transact(lambda: loader.load_batch(part, batch, now=now), batch)
+        transact(lambda: loader.load_batch(step, batch, now=now), batch)
         return
     except (IntegrityError, DataError):
         if len(batch) == 1:
@@ -385,13 +390,13 @@ def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, t
             transact(lambda: BatchReport(Counter({UNREADABLE: 1}), faults=[fault]), batch)
             return
     half = len(batch) // 2
-    store_batch(loader, part, batch[:half], now=now, transact=transact)
-    store_batch(loader, part, batch[half:], now=now, transact=transact)
+    store_batch(loader, step, batch[:half], now=now, transact=transact)
+    store_batch(loader, step, batch[half:], now=now, transact=transact)
 
 
-def in_batches(reader: CubeReader, part: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """Lines of a part behind the first `after`, up to BATCH at a time. Raises UnreadableImport."""
-    return reader.batches(part, after=after, most=BATCH)
+def in_batches(reader: CubeReader, step: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    """Lines of the part that a step reads, behind the first `after`, up to BATCH at a time. Raises UnreadableImport."""
+    return reader.batches(part_of(step), after=after, most=BATCH)
 
 
 def _tell(identity: str, session: str, outcome: str, why: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,10 +14,13 @@ from memory.services.cube_files.archive import CubeReader
 from memory.services.imports.source import UnreadableImport
 from memory.types import Scope
 
-# What names nothing else comes first; what would change the gate that the rest passes comes last.
-ORDER = (
-    "documents", "names", "memories", "sessions", "links", "pairs", "summaries", "quarantine", "audit", "procedures",
-    "policies",
+# Where sessions end: the part of sessions, read once more.
+SESSION_ENDS = "session_ends"
+# What names nothing else comes first; what would change the gate that the rest passes comes last. Sessions are counted
+# before memories make them, and end where they did when these are there.
+STEPS = (
+    "documents", "names", "sessions", "memories", SESSION_ENDS, "links", "pairs", "summaries", "quarantine", "audit",
+    "procedures", "policies",
 )  # fmt: skip
 # So many memories of the file are looked up to know whether their ids are another namespace's.
 _PROBED = 100
@@ -36,15 +40,25 @@ class LoadOptions:
     audit: bool = False
     unknown_sender: bool = False
 
-    def parts_of(self, reader: CubeReader) -> list[str]:
-        """The parts of the file that are loaded, in their order."""
+    def steps_of(self, reader: CubeReader) -> list[str]:
+        """The steps of loading the file, in their order; each reads one part."""
         asked = {
             "policies": self.policy,
             "procedures": self.procedures,
             "quarantine": self.quarantine,
             "audit": self.audit,
         }
-        return [name for name in ORDER if name in reader.manifest.parts and asked.get(name, True)]
+        return [name for name in STEPS if part_of(name) in reader.manifest.parts and asked.get(name, True)]
+
+
+def part_of(step: str) -> str:
+    """The part of the file that a step reads, under which it is counted."""
+    return "sessions" if step == SESSION_ENDS else step
+
+
+def count_lines(reader: CubeReader, steps: Sequence[str]) -> int:
+    """How many lines the steps deal with: those of sessions twice."""
+    return sum(reader.manifest.parts[part_of(step)].lines for step in steps)
 
 
 def check_sender(reader: CubeReader, options: LoadOptions) -> None:

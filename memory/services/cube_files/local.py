@@ -20,7 +20,7 @@ from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
-from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids
+from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
 from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
@@ -97,11 +97,11 @@ def load_from_file(
     check_sender(reader, options)
     reader.verify()
     loader = CubeLoader(scope, reader, options, ids=choose_ids(scope, reader, options.ids), dry_run=dry_run)
-    parts = options.parts_of(reader)
-    done, total = 0, sum(reader.manifest.parts[name].lines for name in parts)
-    for part in parts:
-        for batch in in_batches(reader, part, after=0):
-            store_batch(loader, part, batch, now=clock(), transact=partial(outcome.transact, part))
+    steps = options.steps_of(reader)
+    done, total = 0, count_lines(reader, steps)
+    for step in steps:
+        for batch in in_batches(reader, step, after=0):
+            store_batch(loader, step, batch, now=clock(), transact=partial(outcome.transact, part_of(step)))
             done += len(batch)
             report(done, total)
     if not dry_run:

@@ -23,7 +23,7 @@ from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import CubeReader, open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
-from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids
+from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
 from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
@@ -112,15 +112,15 @@ class LoadProgress:
         reader = open_cube(path)
         check_sender(reader, self._options)
         reader.verify()
-        parts = self._options.parts_of(reader)
-        self._begin(reader, parts)
+        steps = self._options.steps_of(reader)
+        self._begin(reader, steps)
         ids = CubeIds(self._row.options[_RESOLVED])
         loader = CubeLoader(self._scope, reader, self._options, ids=ids, dry_run=self._row.dry_run)
-        first = parts.index(self._row.part) if self._row.part in parts else 0
-        for part in parts[first:]:
-            after = self._row.line if part == self._row.part else 0
-            for batch in in_batches(reader, part, after=after):
-                self._load_batch(loader, part, batch, now=now())
+        first = steps.index(self._row.part) if self._row.part in steps else 0
+        for step in steps[first:]:
+            after = self._row.line if step == self._row.part else 0
+            for batch in in_batches(reader, step, after=after):
+                self._load_batch(loader, step, batch, now=now())
                 runner.report(self.done, self._row.total)
                 if time.monotonic() > deadline:
                     return False
@@ -133,7 +133,7 @@ class LoadProgress:
             stored.problem = problem[:_MAX_PROBLEM_CHARS]
             end(stored, now=now)
 
-    def _begin(self, reader: CubeReader, parts: list[str]) -> None:
+    def _begin(self, reader: CubeReader, steps: list[str]) -> None:
         """Notes how much there is to do and which ids are given: for all runs of the load."""
         if _RESOLVED in self._row.options:
             return
@@ -141,21 +141,21 @@ class LoadProgress:
         with transaction.atomic():
             stored = self._lock_mine()
             stored.options = {**stored.options, _RESOLVED: resolved.value}
-            stored.total = sum(reader.manifest.parts[name].lines for name in parts)
+            stored.total = count_lines(reader, steps)
             stored.save()
         self._row = stored
 
-    def _load_batch(self, loader: CubeLoader, part: str, batch: Lines, *, now: datetime) -> None:
+    def _load_batch(self, loader: CubeLoader, step: str, batch: Lines, *, now: datetime) -> None:
         def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
             with transaction.atomic():
                 stored = self._lock_mine()
-                _add(stored, part, work())
-                stored.part, stored.line = part, lines[-1][0]
+                _add(stored, part_of(step), work())
+                stored.part, stored.line = step, lines[-1][0]
                 stored.done += len(lines)
                 stored.save()
             self._row, self.done = stored, stored.done
 
-        store_batch(loader, part, batch, now=now, transact=transact)
+        store_batch(loader, step, batch, now=now, transact=transact)
 
     def _take_in_folder(self, path: Path, *, now: Clock, deadline: float) -> bool:
         part = "memories"
@@ -218,7 +218,10 @@ def _add(stored: CubeFile, part: str, report: BatchReport) -> None:
         counts = Counter(stored.counts.get(place, {}))
         counts.update(own)
         if place == part or counts.total():
-            stored.counts = {**stored.counts, place: {name: count for name, count in sorted(counts.items()) if count}}
+            stored.counts = {
+                **stored.counts,
+                place: {name: count for name, count in sorted(counts.items()) if count > 0},
+            }
     stored.listed = [*stored.listed, *report.listed[: LISTED - len(stored.listed)]]
     told = [{**fault, "place": f"{part}, {fault['place']}"} for fault in report.faults]
     stored.faults = [*stored.faults, *told[: SHOWN_FAULTS - len(stored.faults)]]
