@@ -11,9 +11,11 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
+from memory import caches
 from memory.api.responses import error_response
 from memory.enums import ErrorCode
-from memory.errors import BudgetExceeded, DeadlineExceeded, MemosError
+from memory.errors import BudgetExceeded, DeadlineExceeded, MemosError, NamespaceGone
+from memory.postgresql.faults import lacks_namespace
 
 log = logging.getLogger("memos.error")
 
@@ -62,6 +64,11 @@ def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[st
             "The database does not answer. Try again in a moment; with an Idempotency-Key nothing is stored twice."
         )
         return 503, ErrorCode.DATABASE_UNAVAILABLE, message, None, {"Retry-After": "1"}
+    if lacks_namespace(error):
+        # What this process knows of names is older.
+        caches.forget_all()
+        gone = NamespaceGone()
+        return gone.status, gone.code, gone.message, gone.detail, {}
     if isinstance(error, RequestDataTooBig):
         return (
             413,

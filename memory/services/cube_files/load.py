@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from memory import audit
 from memory.enums import AuditEvent, CubeIds
-from memory.errors import InvalidInput
+from memory.errors import InvalidInput, NamespaceGone
 from memory.gate.fields import judge_fields
 from memory.governance.policy import nest
 from memory.models import (
@@ -33,6 +33,7 @@ from memory.models import (
     UnsurePair,
 )
 from memory.policy_values import BY_KEY
+from memory.postgresql.faults import lacks_namespace
 from memory.services.cube_files import rows
 from memory.services.cube_files.archive import CubeReader
 from memory.services.cube_files.load_options import LoadOptions, part_of
@@ -379,12 +380,15 @@ class CubeLoader:
 def store_batch(loader: CubeLoader, step: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
     """Loads a batch: `transact` is given the work and its lines, does it in a transaction and notes what came of it.
 
-    Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out.
+    Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out. Raises
+    NamespaceGone.
     """
     try:
         transact(lambda: loader.load_batch(step, batch, now=now), batch)
         return
-    except (IntegrityError, DataError):
+    except (IntegrityError, DataError) as error:
+        if lacks_namespace(error):
+            raise NamespaceGone from error
         if len(batch) == 1:
             fault = {"place": f"line {batch[0][0]}", "reason": "it contradicts another line, or what is here"}
             transact(lambda: BatchReport(Counter({UNREADABLE: 1}), faults=[fault]), batch)

@@ -28,6 +28,7 @@ from memory.services.cube_files.load_options import LoadOptions, check_sender, o
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Access, Idempotency, ListFilter, Scope
 
@@ -89,7 +90,8 @@ def start_load(
 ) -> CubeFile:
     """Keeps the file, and queues the job that loads it, or (`dry_run`) says what a load would do.
 
-    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over, IdempotencyConflict.
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over, NamespaceGone,
+    IdempotencyConflict.
     """
     return _start_load(lambda: scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now)
 
@@ -127,6 +129,7 @@ def _start_load(
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         with transaction.atomic():
             scope = find_scope()
+            lock_namespace(scope)
             _check_room(scope)
             row = CubeFile(
                 namespace_id=scope.namespace_id,

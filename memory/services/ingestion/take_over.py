@@ -124,7 +124,7 @@ def take_over(
     _note_equals(scope, arrivals)
     if not let_in:
         return []
-    _place(scope, let_in, now=now)
+    _place(scope, let_in)
     indexed = []
     for one in let_in:
         entry = Indexed.of(one.memory, text=live_text(one.memory.text, one.unsearched), names=one.names)
@@ -319,21 +319,17 @@ def _refuse_room(arrival: ArrivingMemory, granted: Granted) -> None:
     arrival.judgement = judgement if arrival.is_turn else replace(judgement, decision=GateDecision.REJECT)
 
 
-def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -> None:
+def _place(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> None:
     """Numbers turns and facts, and moves their sessions' counters; the sessions are locked in the order of names."""
     own: dict[str, list[ArrivingMemory]] = defaultdict(list)
     for one in arrivals:
         if not one.memory.session.startswith(SESSION_PREFIX):
             own[one.memory.session].append(one)
+    began = {name: min(one.memory.created_at for one in arrived) for name, arrived in own.items()}
     Session.objects.bulk_create(
         [
-            Session(
-                namespace_id=scope.namespace_id,
-                name=name,
-                first_message_at=min(one.memory.created_at for one in own[name]),
-                last_message_at=now,
-            )
-            for name in sorted(own)
+            Session(namespace_id=scope.namespace_id, name=name, first_message_at=at, last_message_at=at)
+            for name, at in sorted(began.items())
         ],
         ignore_conflicts=True,
     )
@@ -341,6 +337,11 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -
     for session in rows:
         turns = [one for one in own[session.name] if one.is_turn]
         _number_facts(scope, session.name, [one for one in own[session.name] if not one.is_turn])
+        moments = [one.memory.created_at for one in turns]
+        if turns and not session.message_count:
+            # What was read in its turns is later than these, and may have come before them.
+            session.first_message_at, session.last_message_at = min(moments), max(moments)
+        session.last_message_at = max([session.last_message_at, *moments])
         for one in turns:
             before = session.message_count
             one.memory.turn = max(one.memory.turn, before + 1)
@@ -352,11 +353,13 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -
                 session.extracted_turn = one.memory.turn
             if one.preferences_read and session.preference_turn == before:
                 session.preference_turn = one.memory.turn
-        latest = max(one.memory.created_at for one in own[session.name])
-        session.last_message_at = latest if session.last_message_at == now else max(session.last_message_at, latest)
     Session.objects.bulk_update(
-        rows, ["message_count", "settled_turn", "extracted_turn", "preference_turn", "last_message_at"]
-    )
+        rows,
+        [
+            "message_count", "settled_turn", "extracted_turn", "preference_turn", "first_message_at",
+            "last_message_at",
+        ],
+    )  # fmt: skip
 
 
 def _number_facts(scope: Scope, session: str, facts: Sequence[ArrivingMemory]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
-from memory.errors import NotFound
+from memory.errors import NamespaceGone, NotFound
 from memory.models import Namespace
 from memory.models.sql import fetch
 from memory.types import Access, Scope
@@ -43,6 +43,13 @@ def existing_scope(access: Access, *, name: str, request_id: str = "") -> Scope 
     if access.all_namespaces and _identity(access, name) is None:
         return None
     return scope_for(access, name=name, request_id=request_id, create=False)
+
+
+def lock_namespace(scope: Scope) -> None:
+    """Keeps the namespace until the caller's transaction ends; others go on storing in it. Raises NamespaceGone."""
+    if not list(Namespace.objects.select_for_update(no_key=True).filter(pk=scope.namespace_id).values_list("pk")):
+        _ids.forget(scope.namespace)
+        raise NamespaceGone
 
 
 def scope_of_existing(name: str, *, actor: str) -> Scope:
