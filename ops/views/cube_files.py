@@ -31,6 +31,8 @@ from ops.views.page import console_action, console_page, go_to
 ADD = "memory.add_cubefile"
 HOLDS = "memory.change_namespacepolicy"
 READ_TEXT = "ops.view_memory_text"
+# What a load brings besides if it is asked for: what governs the namespace, and what speaks to its agents.
+BESIDES = {"policy": HOLDS, "procedures": "memory.add_procedure"}
 OF_PARTS = {"quarantine": "memory.view_quarantineditem", "audit": "memory.view_auditlog"}
 ROWS = 50
 
@@ -63,7 +65,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             if file is None:
                 raise InvalidInput(_("Choose a file."), detail={"field": "file"})
             upload = requests.CubeUpload(file.name or "", file.chunks())
-            options = LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST)
+            options = _read_options(request)
             requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
             messages.success(request, _("The dry run has begun.") if wanted == "dry_run" else _("The load has begun."))
         if wanted == "cancel":
@@ -100,8 +102,17 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
     return cast(HttpResponse, response)
 
 
+def _read_options(request: HttpRequest) -> LoadOptions:
+    """How a file is to be loaded. Raises PermissionDenied."""
+    asked = {name: name in request.POST for name in BESIDES}
+    if not request.user.has_perms([needed for name, needed in BESIDES.items() if asked[name]]):
+        raise PermissionDenied
+    return LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST, **asked)
+
+
 def _keep_typed(request: HttpRequest, problems: FormProblems) -> dict[str, Any]:
-    return {"do": request.POST.get("do"), "unknown_sender": "unknown_sender" in request.POST, "problems": problems}
+    boxes = {name: name in request.POST for name in ("unknown_sender", *BESIDES)}
+    return {"do": request.POST.get("do"), **boxes, "problems": problems}
 
 
 def _list_files(request: HttpRequest, cube: Cube, form: dict[str, Any]) -> HttpResponse:
@@ -125,6 +136,7 @@ def _list_context(request: HttpRequest, cube: Cube) -> dict[str, Any]:
         "older": str(following or ""),
         "newer": "first" if request.GET.get("cursor") else "",
         "may_change": request.user.has_perm(ADD),
+        "may_bring": {name: request.user.has_perm(needed) for name, needed in BESIDES.items()},
         "may_read": reads_text(request),
     }
 

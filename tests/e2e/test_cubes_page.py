@@ -7,10 +7,12 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.enums import Attitude
-from memory.models import Cube, CubeShare, Erasure, Memory
+from memory.models import Cube, CubeShare, Erasure, Memory, Procedure
+from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cubes.create import register_cube
 from memory.services.erasure import run as erasing
 from memory.services.tenancy import users
+from memory.services.tenancy.policy import governing, put_policy
 from memory.types import system_access
 from tests.e2e.conftest import check_looks
 from tests.ops.test_cube_files_page import work
@@ -78,6 +80,36 @@ def test_a_dump_is_downloaded_and_loaded(open_page, root, world, tmp_path):
     page.get_by_text("Full report").click()
     check_looks(page, "cube-files", page.get_by_text("4 new").first, page.get_by_text("of the cube “The port's”"))
     assert Memory.objects.filter(namespace__name="bakery", text__contains="buoy seven").exists()
+
+
+def test_a_load_brings_policy_prompts_and_tools_if_their_boxes_are_ticked(open_page, root, world, tmp_path):
+    put_policy(world.harbour, wanted={"gate": {"worth_threshold": 0.2}}, now=timezone.now())
+    Procedure.objects.create(
+        namespace_id=world.harbour.namespace_id, kind="prompt", name="greeting", description="How to greet",
+        text="Be brief.",
+    )  # fmt: skip
+    file = tmp_path / "harbour.memcube"
+    write_cube(world.harbour, file, options=DumpOptions(), now=timezone.now())
+    other = register_cube(EVERYTHING, namespace="bakery", name="The baker's", now=timezone.now())
+    page = open_page(f"/ops/cubes/{other.pk}/files/?ns=bakery", client=root)
+    for ticked in (False, True):
+        page.get_by_label("File of a cube").set_input_files(file)
+        if ticked:
+            page.get_by_label("With its policy").check()
+            page.get_by_label("With its prompts and tools").check()
+        page.get_by_role("button", name="Load the file").click()
+        page.get_by_role("button", name="Cancel harbour.memcube").wait_for()
+        row = work()
+        assert ("policies" in row.counts, "procedures" in row.counts) == (ticked, ticked)
+        page.get_by_role("button", name="Cancel harbour.memcube").wait_for(state="detached")
+    page.get_by_text("Full report").first.click()
+    report = page.locator("dl.definitions").first
+    check_looks(
+        page, "cube-load-options", page.get_by_label("With its policy"), report.get_by_text("Prompts and tools"),
+        report.get_by_text("Policy", exact=True),
+    )  # fmt: skip
+    assert governing(other.namespace_id).overrides == {"gate.worth_threshold": 0.2}
+    assert Procedure.objects.get(namespace_id=other.namespace_id).text == "Be brief."
 
 
 def test_a_user_is_made_and_erased_with_a_receipt(open_page, root, world):

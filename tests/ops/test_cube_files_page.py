@@ -6,13 +6,14 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from memory.models import CubeFile, CubeFilePart, Memory
+from memory.models import CubeFile, CubeFilePart, Memory, Procedure
 from memory.services.cube_files import requests, run
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cubes.create import register_cube
+from memory.services.tenancy.policy import governing
 from memory.types import system_access
 from tests.ops.conftest import World
-from tests.services.cube_files.hostile import make
+from tests.services.cube_files.hostile import AT, make, memory_line
 
 MAY = ("memory.add_cubefile", "ops.view_memory_text")
 
@@ -75,6 +76,59 @@ def test_a_file_is_looked_through_and_loaded(grant_console, page, world):
     assert "1 new" in clerk.get(page).content.decode()
     refused = clerk.post(f"{page}start/", {"do": "load", "file": SimpleUploadedFile("a", b"x" * 9)}, follow=True)
     assert "no cube&#x27;s file" in refused.content.decode()
+
+
+BRINGS = {"policy": "memory.change_namespacepolicy", "procedures": "memory.add_procedure"}
+
+
+@pytest.mark.parametrize("name", BRINGS)
+def test_who_may_not_change_a_policy_or_prompts_brings_none(grant_console, page, world, name):
+    others = [needed for other, needed in BRINGS.items() if other != name]
+    clerk = grant_console("harbour", permissions=(*MAY, *others))
+    shown = clerk.get(page).content.decode()
+    assert f'name="{name}"' not in shown
+    assert "What of its policy, prompts and tools you may not change here stays out." in shown
+    for do in ("dry_run", "load"):
+        asked = {"do": do, "file": SimpleUploadedFile("a.memcube", make()), name: "on"}
+        assert clerk.post(f"{page}start/", asked).status_code == 403
+    assert not CubeFile.objects.across_namespaces().exists()
+
+
+def test_policy_prompts_and_tools_come_if_they_are_asked_for(grant_console, page, world):
+    clerk = grant_console("harbour", permissions=(*MAY, *BRINGS.values()))
+    policy = {"version": 1, "overrides": {"gate.worth_threshold": 0.2}, "reason": "", "updated_by": "x"}
+    parts = {
+        "memories": [memory_line()], "policies": [{**policy, "updated_at": AT}],
+        "procedures": [
+            {"kind": "prompt", "name": "greeting", "version": "1", "description": "", "text": "Be brief.",
+             "parameters": {}, "enabled": True, "created_at": AT}
+        ],
+    }  # fmt: skip
+    content = make(parts, manifest={"policy": 1})
+    for asked in ({}, {"policy": "on"}, {"procedures": "on"}):
+        clerk.post(f"{page}start/", {"do": "dry_run", "file": SimpleUploadedFile("a.memcube", content), **asked})
+        named = {"policy": "policies", "procedures": "procedures"}
+        assert set(work().counts) == {"memories", *(named[name] for name in asked)}
+    own = Procedure.objects.filter(namespace_id=world.harbour.namespace_id)
+    assert not own.exists()
+    assert governing(world.harbour.namespace_id).version == 0
+
+    both = dict.fromkeys(BRINGS, "on")
+    clerk.post(f"{page}start/", {"do": "load", "file": SimpleUploadedFile("a.memcube", content), **both})
+    assert work().counts == {part: {"new": 1} for part in ("memories", "policies", "procedures")}
+    assert own.get().text == "Be brief."
+    assert governing(world.harbour.namespace_id).overrides == {"gate.worth_threshold": 0.2}
+
+
+def test_boxes_that_were_ticked_stay_so_beside_a_refusal(grant_console, page, world):
+    clerk = grant_console("harbour", permissions=(*MAY, *BRINGS.values()))
+    content = make({"memories": [memory_line()], "procedures": []}, signed=False)
+    asked = {"do": "load", "file": SimpleUploadedFile("a.memcube", content), "policy": "on"}
+    refused = clerk.post(f"{page}start/", asked).content.decode()
+
+    assert "is not signed" in refused
+    assert 'name="policy" checked' in refused
+    assert 'name="procedures" checked' not in refused
 
 
 def test_the_admin_lists_all_and_deletes_what_is_over(staff, grant_console, world):
