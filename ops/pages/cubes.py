@@ -37,7 +37,10 @@ EXTRA_KINDS: Sequence[tuple[str, Words, Words]] = (
     (
         CubeKind.PARAMETRIC,
         gettext_lazy("Adapters"),
-        gettext_lazy("Trained on its memories, where training.consent is on in its policy."),
+        gettext_lazy(
+            "Trained on its memories, if training.consent is on in its policy. Off: none is made, and those in use are "
+            "taken out within a minute."
+        ),
     ),
 )
 LEVELS: Mapping[str, Words] = {

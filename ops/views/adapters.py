@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.errors import MemosError, NotFound
+from memory.models import Cube
 from memory.services.training import adapters as registry
 from memory.services.training import datasets, serving
-from memory.services.training.consent import has_consent
+from memory.services.training.consent import find_obstacle, has_consent
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, scope_in, staff_access
 from ops.form_problems import place_problem
@@ -144,6 +145,8 @@ def _list_context(request: HttpRequest) -> dict[str, Any]:
         "newer": "first" if request.GET.get("cursor") else "",
         "namespace": chosen,
         "consents": chosen is not None and has_consent(chosen.pk),
+        "may_train": chosen is not None and not find_obstacle(chosen.pk),
+        "cube": Cube.objects.filter(namespace_id=chosen.pk).first() if chosen else None,
         "may_change": may_change,
     }
 

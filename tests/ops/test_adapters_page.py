@@ -8,7 +8,9 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Adapter, TrainingDataset
+from memory.services.cubes.create import register_cube
 from memory.services.tenancy import policy
+from memory.types import system_access
 from tests.ops.conftest import World, scope_of
 
 PAGE = "/ops/adapters/"
@@ -87,6 +89,23 @@ def test_a_data_set_needs_consent(grant_console, adapter):
     consent("harbour")
     assert clerk.post(f"{PAGE}export/?ns=harbour").status_code == 302
     assert TrainingDataset.objects.across_namespaces().count() == before + 1
+
+
+def test_a_cube_without_adapters_says_where_they_are_turned_on(grant_console, adapter):
+    consent("harbour")
+    cube = register_cube(system_access("tests"), namespace="harbour", name="The port's", now=timezone.now())
+    clerk = grant_console("harbour", permissions=MAY)
+    shown = text(clerk, f"{PAGE}?ns=harbour")
+    assert "does not let its memories be trained on: adapters are not among" in shown
+    assert f"/ops/cubes/{cube.pk}/" in shown
+    assert "Make a data set" not in shown
+    before = TrainingDataset.objects.across_namespaces().count()
+    assert "has no parametric memory" in clerk.post(f"{PAGE}export/?ns=harbour").content.decode()
+    assert TrainingDataset.objects.across_namespaces().count() == before
+
+    cube.kinds = ["textual", "parametric"]
+    cube.save()
+    assert "Make a data set" in text(clerk, f"{PAGE}?ns=harbour")
 
 
 def test_it_is_trained_retired_and_dropped(grant_console, adapter, settings, tmp_path):

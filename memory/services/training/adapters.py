@@ -54,8 +54,8 @@ def start_training(
 ) -> Adapter:
     """Asks for an adapter that is trained on the data set, by a job.
 
-    Raises Forbidden without consent, NotFound, InvalidInput for a name that is none, Conflict for a data set that must
-    not be used, without a base model, and while MAX_TRAINING are trained.
+    Raises Forbidden without consent, NotFound, InvalidInput for a name that is none, Conflict for a cube without
+    parametric memory, for a data set that must not be used, without a base model, and while MAX_TRAINING are trained.
     """
     require_consent(scope)
     if not NAME.fullmatch(name):

@@ -57,7 +57,7 @@ def start_export(
 ) -> TrainingDataset:
     """Asks for a data set, which a job makes.
 
-    Raises Forbidden without consent, Conflict while MAX_OPEN are not made.
+    Raises Forbidden without consent, Conflict for a cube without parametric memory, and while MAX_OPEN are not made.
     """
     require_consent(scope)
     with transaction.atomic():
@@ -104,7 +104,8 @@ def list_datasets(
 def read_file(access: Access, *, dataset_id: uuid.UUID, name: str, now: datetime) -> tuple[int, Iterator[bytes]]:
     """A file of a data set, or its manifest: its bytes and its pieces; that it was read is recorded.
 
-    Raises NotFound, Forbidden when consent was withdrawn, Conflict for one that is not made, is stale or was dropped.
+    Raises NotFound, Forbidden when consent was withdrawn, Conflict when the cube has no parametric memory, and for one
+    that is not made, is stale or was dropped.
     """
     row = find_dataset(access, dataset_id=dataset_id)
     if name != MANIFEST and name not in FILES:

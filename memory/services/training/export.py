@@ -16,7 +16,7 @@ from memory.enums import AuditEvent, TrainingFile
 from memory.models import TrainingDataset, TrainingPart, TrainingSource
 from memory.services.jobs import runner
 from memory.services.tenancy.policy import governing, in_force
-from memory.services.training.consent import KEY, has_consent
+from memory.services.training.consent import find_obstacle
 from memory.services.training.datasets import TrainingOptions, name_of
 from memory.services.training.lines import TrainingLines, strictest
 from memory.services.training.materials import list_materials
@@ -40,8 +40,8 @@ def make_dataset(*, namespace_id: int, dataset_id: uuid.UUID, now: Callable[[], 
         return None
     scope = Scope(namespace_id, name_of(namespace_id), row.actor, str(row.id))
     for _ in range(TRIES):
-        if not has_consent(namespace_id):
-            return _end(scope, row, problem=f"{KEY} of the policy is false: consent was withdrawn.", now=now())
+        if obstacle := find_obstacle(namespace_id):
+            return _end(scope, row, problem=obstacle, now=now())
         lines = _read(scope, TrainingOptions.of(row.options))
         stored = _store(scope, row, lines, now=now)
         if stored is not None:

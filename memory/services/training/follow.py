@@ -17,7 +17,7 @@ from memory.models import Adapter, TrainingDataset, TrainingPart
 from memory.models.locks import Lock, try_lock
 from memory.services.training import process
 from memory.services.training.adapters import AdapterOptions, create_adapter, queue_training, scope_of
-from memory.services.training.consent import KEY, has_consent
+from memory.services.training.consent import find_obstacle, has_consent
 from memory.services.training.datasets import TrainingOptions, start_export
 from memory.services.training.files import work_folder
 from memory.services.training.serving import hold_name, load_where_missing, lock_row, take_out
@@ -40,7 +40,7 @@ def follow(*, now: datetime) -> int:
 
 def follow_namespace(namespace_id: int, *, now: datetime) -> int:
     """As `follow`, for one namespace; what a server or a disk does to one adapter does not stop the others."""
-    count = _mark_stale(namespace_id, now=now) + _end_without_consent(namespace_id, now=now)
+    count = _mark_stale(namespace_id, now=now) + _end_disallowed(namespace_id, now=now)
     for row in Adapter.objects.filter(namespace_id=namespace_id).order_by("id"):
         try:
             if row.state == AdapterState.ACTIVE:
@@ -124,15 +124,18 @@ def _mark_stale(namespace_id: int, *, now: datetime) -> int:
     return count
 
 
-def _end_without_consent(namespace_id: int, *, now: datetime) -> int:
-    """Retires what is in use while the policy does not allow it any more; returns how many."""
-    if not Adapter.objects.filter(namespace_id=namespace_id).current().exists() or has_consent(namespace_id):
+def _end_disallowed(namespace_id: int, *, now: datetime) -> int:
+    """Retires what is in use while the policy, or the cube, does not allow it any more; returns how many."""
+    if not Adapter.objects.filter(namespace_id=namespace_id).current().exists():
         return 0
+    if not (obstacle := find_obstacle(namespace_id)):
+        return 0
+    details = {"parametric": False} if has_consent(namespace_id) else {"consent": False}
     with transaction.atomic():
         rows = _lock_current(namespace_id)
         for row in rows:
-            _end(row, AdapterState.RETIRED, f"{KEY} of the policy is false: consent was withdrawn.", now=now)
-            _record(row, {"consent": False}, now=now)
+            _end(row, AdapterState.RETIRED, obstacle, now=now)
+            _record(row, details, now=now)
     return len(rows)
 
 

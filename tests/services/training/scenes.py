@@ -25,6 +25,13 @@ def consent(tenant: Any, *, given: bool = True) -> None:
     assert answer.status_code == 200, answer.content
 
 
+def turn_on(tenant: Any, cube_id: uuid.UUID, *, on: bool = True) -> None:
+    """Turns parametric memory of a cube on, or off."""
+    kinds = ["textual", "parametric"] if on else ["textual"]
+    answer = tenant.client.patch(f"/v1/cubes/{cube_id}", data={"kinds": kinds}, content_type="application/json")
+    assert answer.status_code == 200, answer.content
+
+
 def mark(memory_id: str, kind: Feedback = Feedback.USEFUL) -> None:
     give_feedback(ADMIN, memory_id=uuid.UUID(memory_id), kind=kind, now=timezone.now())
 

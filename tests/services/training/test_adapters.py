@@ -9,15 +9,18 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from memory import tasks
 from memory.enums import AdapterState
 from memory.governance.adapters import judge_adapter
 from memory.models import Adapter, AuditLog, Erasure, Job
 from memory.models.locks import Lock, try_lock
+from memory.services.cubes.create import register_cube
 from memory.services.training import files, process, serving
 from tests.services.training.scenes import (
     ADAPTERS,
+    ADMIN,
     carry_out,
     consent,
     erase,
@@ -27,6 +30,7 @@ from tests.services.training.scenes import (
     operate,
     replace,
     train,
+    turn_on,
 )
 from tests.services.training.stand_in import PASSES, serve_models
 
@@ -396,6 +400,28 @@ def test_consent_that_is_withdrawn_takes_it_out_of_use(alice, made, models):
     assert (shown["state"], shown["rebuild"], models.loaded) == ("retired", False, {})
     assert "consent was withdrawn" in shown["problem"]
     assert operate(alice, adapter, "activate").status_code == 403
+
+
+def test_parametric_memory_that_is_turned_off_takes_it_out_of_use(alice, made, models):
+    adapter = train(alice, made)
+    operate(alice, adapter, "activate")
+    cube = register_cube(ADMIN, namespace="alice", name="Alice's", kinds=("textual", "parametric"), now=timezone.now())
+    tasks.follow_training()
+    assert look(alice, adapter)["state"] == "active"
+
+    turn_on(alice, cube.pk, on=False)
+    refused = alice.post(ADAPTERS, {"namespace": "alice", "name": "other", "dataset_id": made["id"]})
+    assert (refused.status_code, refused.json()["error"]["detail"]["kind"]) == (409, "parametric")
+    assert operate(alice, adapter, "activate").status_code == 409
+    tasks.follow_training()
+    shown = look(alice, adapter)
+    assert (shown["state"], shown["rebuild"], shown["stale"], models.loaded) == ("retired", False, {}, {})
+    assert shown["problem"] == "The cube has no parametric memory: it was turned off."
+
+    # Its files are there still, and what it has learnt holds.
+    turn_on(alice, cube.pk)
+    assert operate(alice, adapter, "activate").status_code == 200
+    assert models.loaded
 
 
 def test_what_is_erased_while_it_is_loaded_is_taken_out_again(alice, ids, made, models, monkeypatch):

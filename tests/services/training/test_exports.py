@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from memory import tasks
 from memory.enums import Feedback
-from memory.models import AuditLog, Memory, TrainingDataset, TrainingPart, TrainingSource
+from memory.models import AuditLog, Cube, Memory, TrainingDataset, TrainingPart, TrainingSource
+from memory.services.cubes.create import register_cube
 from memory.services.memories import edit
 from memory.services.training import datasets, follow
 from memory.services.training import export as making
-from tests.services.training.scenes import ADMIN, EXPORTS, consent, erase, export, fill, lines, mark, replace
+from tests.services.training.scenes import ADMIN, EXPORTS, consent, erase, export, fill, lines, mark, replace, turn_on
 
 
 def test_without_consent_nothing_is_exported(alice, remember):
@@ -229,6 +232,57 @@ def test_consent_that_is_withdrawn_counts_at_once(alice, remember):
     shown = alice.get(f"{EXPORTS}/{waiting['id']}").json()
     assert shown["state"] == "failed"
     assert "consent was withdrawn" in shown["problem"]
+
+
+def test_a_cube_is_trained_on_only_with_parametric_memory(alice, bob, remember):
+    consent(alice)
+    fill(alice, remember)
+    before = export(alice)
+    assert before["state"] == "done"
+    cube = register_cube(ADMIN, namespace="alice", name="Alice's", now=timezone.now())
+
+    refused = alice.post(EXPORTS, {"namespace": "alice"})
+    assert refused.status_code == 409
+    assert refused.json()["error"]["detail"] == {"field": "kinds", "kind": "parametric"}
+    assert f'PATCH /v1/cubes/{cube.pk} {{"kinds": ["textual", "parametric"]}}' in refused.json()["error"]["message"]
+    # What was made before is read no longer, and is as it was: nothing of it is stale.
+    assert alice.get(f"{EXPORTS}/{before['id']}/sft.jsonl").status_code == 409
+    assert alice.get(f"{EXPORTS}/{before['id']}").json()["state"] == "done"
+
+    turn_on(alice, cube.pk)
+    assert alice.get(f"{EXPORTS}/{before['id']}/sft.jsonl").status_code == 200
+    waiting = alice.post(EXPORTS, {"namespace": "alice"}).json()
+    turn_on(alice, cube.pk, on=False)
+    tasks.export_training(alice.scope.namespace_id, waiting["id"])
+    shown = alice.get(f"{EXPORTS}/{waiting['id']}").json()
+    assert (shown["state"], shown["problem"]) == ("failed", "The cube has no parametric memory: it was turned off.")
+    assert not TrainingPart.objects.in_scope(alice.scope).filter(dataset_id=waiting["id"]).exists()
+
+    # Consent is asked for in any case, and no cube is told to turn on what its policy forbids.
+    turn_on(alice, cube.pk)
+    consent(alice, given=False)
+    assert alice.post(EXPORTS, {"namespace": "alice"}).status_code == 403
+    # Another cube changes nothing for a namespace that is none.
+    consent(bob)
+    remember(bob, "The release train leaves every second Thursday at 14:00.")
+    assert export(bob)["state"] == "done"
+
+
+def test_cubes_that_were_trained_on_before_go_on(alice, bob, remember):
+    consent(alice)
+    fill(alice, remember)
+    export(alice)
+    cubes = [
+        register_cube(ADMIN, namespace=name, name=name, kinds=("textual", "activation"), now=timezone.now())
+        for name in ("alice", "bob")
+    ]
+    migration = importlib.import_module("memory.migrations.0063_kinds_of_trained_cubes")
+    for _ in range(2):
+        with connection.cursor() as cursor:
+            cursor.execute(migration.TURN_ON)
+
+    kinds = dict(Cube.objects.across_namespaces().values_list("pk", "kinds"))
+    assert [kinds[cube.pk] for cube in cubes] == [["textual", "activation", "parametric"], ["textual", "activation"]]
 
 
 def test_what_is_deleted_is_gone_and_a_job_that_runs_twice_changes_nothing(alice, remember):
