@@ -16,7 +16,7 @@ from memory.api.memtensor.serializers import NameField, OptionalNameField, Refus
 from memory.api.memtensor.views import MemTensorViewSet
 from memory.api.route_tags import MEMTENSOR
 from memory.enums import AccessScope, ShareLevel
-from memory.errors import NotFound
+from memory.errors import Conflict, NotFound
 from memory.models import Cube, User
 from memory.services.cubes.create import create_cube, register_cube, unregister_cube
 from memory.services.cubes.find import find_cube_of, level_of, list_cubes
@@ -100,6 +100,7 @@ USER = describe_envelope("UserFound", MemTensorUserSerializer())
 USERS = describe_envelope("UserList", MemTensorUserSerializer(many=True))
 CUBE = describe_envelope("CubeMade", MemTensorCubeSerializer())
 SHOWN_USERS = 200
+_IS_THERE = "The cube is there already."
 
 
 @extend_schema(tags=[MEMTENSOR.name])
@@ -120,14 +121,19 @@ class MemTensorCubeViewSet(MemTensorViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(MemTensorCreateCubeSerializer, request.data)
-        cube = create_cube(
-            self.access,
-            namespace=values["cube_id"] or values["cube_name"],
-            name=values["cube_name"],
-            owner_id=self._find_owner(values["owner_id"]),
-            now=timezone.now(),
-            request_id=self.request_id,
-        )
+        namespace, owner_id = values["cube_id"] or values["cube_name"], self._find_owner(values["owner_id"])
+        try:
+            cube = create_cube(
+                self.access,
+                namespace=namespace,
+                name=values["cube_name"],
+                owner_id=owner_id,
+                now=timezone.now(),
+                request_id=self.request_id,
+            )
+        except Conflict as refusal:
+            cube = self._find_as_asked(namespace, values["cube_name"], owner_id, refusal)
+            return envelop(_tell_cube(cube), _IS_THERE)
         return envelop(_tell_cube(cube), "The cube was made.")
 
     @extend_schema(
@@ -194,16 +200,36 @@ class MemTensorCubeViewSet(MemTensorViewSet):
 
     def _register(self, request: Request) -> Response:
         values = self.valid(MemTensorRegisterCubeSerializer, request.data)
-        namespace = values["mem_cube_id"] or values["mem_cube_name_or_path"]
-        cube = register_cube(
-            self.access,
-            namespace=namespace,
-            name=values["mem_cube_name_or_path"] or namespace,
-            owner_id=self._find_owner(values["user_id"]),
-            now=timezone.now(),
-            request_id=self.request_id,
+        namespace, owner_id = (
+            values["mem_cube_id"] or values["mem_cube_name_or_path"],
+            self._find_owner(values["user_id"]),
         )
+        name = values["mem_cube_name_or_path"] if values["mem_cube_id"] else None
+        try:
+            cube = register_cube(
+                self.access,
+                namespace=namespace,
+                name=name or namespace,
+                owner_id=owner_id,
+                now=timezone.now(),
+                request_id=self.request_id,
+            )
+        except Conflict as refusal:
+            return envelop(_tell_cube(self._find_as_asked(namespace, name, owner_id, refusal)), _IS_THERE)
         return envelop(_tell_cube(cube), "The cube was registered.")
+
+    def _find_as_asked(self, namespace: str, name: str | None, owner_id: uuid.UUID | None, refusal: Conflict) -> Cube:
+        """The cube that is there, for a client that asks for it again as it does at each of its starts.
+
+        Raises the refusal where there is none, or it is another than was asked for.
+        """
+        try:
+            cube = find_cube_of(self.access, namespace=namespace)
+        except NotFound:
+            raise refusal from None
+        if (name and name.strip() != cube.name) or (owner_id and owner_id != cube.owner_id):
+            raise refusal
+        return cube
 
     def _find_cube(self, cube_id: str) -> Cube:
         [(_, namespace)] = self.reach([cube_id], cube_id).names
@@ -283,15 +309,20 @@ class MemTensorUserViewSet(MemTensorViewSet):
         cube_ids = [values["mem_cube_id"]] if values["mem_cube_id"] else []
         reached = self.reach(cube_ids, name)
         [place] = self.find_places(reached, create=reached.of_user)
-        user = create_user(
-            self.access,
-            namespace=place.scope.namespace,
-            name=name,
-            display_name=values["user_name"] or "",
-            preferences={"interests": values["interests"]} if values["interests"] else None,
-            now=timezone.now(),
-            request_id=self.request_id,
-        )
+        namespace = place.scope.namespace
+        wanted = {
+            "display_name": values["user_name"] or "",
+            "preferences": {"interests": values["interests"]} if values["interests"] else {},
+        }
+        try:
+            user = create_user(
+                self.access, namespace=namespace, name=name, **wanted, now=timezone.now(), request_id=self.request_id
+            )
+        except Conflict:
+            there, _ = list_users(self.access, namespace=namespace, name=name, limit=1)
+            if not self.access.may(AccessScope.READ) or not there or not _is_as_asked(there[0], wanted):
+                raise
+            return envelop(self._tell(there)[0], "The user is there already.")
         return envelop(self._tell([user])[0], "The user was made.")
 
     def _list(self) -> Response:
@@ -326,6 +357,13 @@ def _find_user(view: MemTensorViewSet, name: str) -> User:
     if len(rows) > 1:
         raise ValidationError({"user_id": f"names several users: {', '.join(str(row.pk) for row in rows)}, …"})
     return rows[0]
+
+
+def _is_as_asked(user: User, wanted: dict[str, Any]) -> bool:
+    """Whether the user has what a request says of one; what it leaves out may be anything."""
+    given = wanted["preferences"]
+    same_name = wanted["display_name"].strip() in ("", user.display_name)
+    return same_name and given.items() <= user.preferences.items()
 
 
 def _tell_cube(cube: Cube) -> dict[str, Any]:

@@ -355,12 +355,12 @@ def test_a_key_of_everything_has_a_namespace_of_its_own_and_a_failed_request_mak
 def test_users_and_cubes_are_made_and_found(alice, boss):  # noqa: F811
     user = data_of(alice.post("/product/users/register", {"user_id": "ann", "user_name": "Ann", "interests": "boats"}))
     assert (user["user_id"], user["user_name"], user["mem_cube_id"]) == ("ann", "Ann", "alice")
-    refuse(alice.post("/users", {"user_id": "ann"}), 409)
+    refuse(alice.post("/users", {"user_id": "ann", "user_name": "Anne"}), 409)
     assert data_of(alice.get("/product/users/ann")) == data_of(alice.get(f"/product/users/{user['id']}")) == user
     assert data_of(alice.get("/users")) == [user]
     registered = data_of(alice.post("/mem_cubes", {"mem_cube_name_or_path": "alice", "user_id": "ann"}))
     assert registered["owner_id"] == user["id"]
-    refuse(alice.post("/product/register_cube", {"mem_cube_id": "alice"}), 409)
+    refuse(alice.post("/product/register_cube", {"mem_cube_id": "alice", "mem_cube_name_or_path": "Other"}), 409)
     refuse(alice.post("/product/register_cube", {"mem_cube_name_or_path": "/etc/passwd"}), 404)
     refuse(boss.post("/product/create_cube", {"cube_name": "x", "owner_id": "nobody"}), 404)
     assert not Namespace.objects.filter(name="x").exists()
