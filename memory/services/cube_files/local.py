@@ -19,7 +19,8 @@ from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.empty_namespace import remove_if_empty
-from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
+from memory.services.cube_files.load import HOLDS, LISTED, CubeLoader, in_batches, store_batch
+from memory.services.cube_files.load_context import BatchReport, Lines, LoadContext
 from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
 from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
@@ -96,7 +97,8 @@ def load_from_file(
     reader = open_cube(path)
     check_sender(reader, options)
     reader.verify()
-    loader = CubeLoader(scope, reader, options, ids=choose_ids(scope, reader, options.ids), dry_run=dry_run)
+    ids = choose_ids(scope, reader, options.ids)
+    loader = CubeLoader(LoadContext(scope, reader, options, ids=ids, dry_run=dry_run))
     steps = options.steps_of(reader)
     done, total = 0, count_lines(reader, steps)
     for step in steps:

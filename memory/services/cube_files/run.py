@@ -22,7 +22,8 @@ from memory.models import Cube, CubeFile, CubeFilePart, Erasure
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import CubeReader, open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.load import HOLDS, LISTED, BatchReport, CubeLoader, Lines, in_batches, store_batch
+from memory.services.cube_files.load import HOLDS, LISTED, CubeLoader, in_batches, store_batch
+from memory.services.cube_files.load_context import BatchReport, Lines, LoadContext
 from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
 from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
 from memory.services.imports.source import UnreadableImport
@@ -115,7 +116,7 @@ class LoadProgress:
         steps = self._options.steps_of(reader)
         self._begin(reader, steps)
         ids = CubeIds(self._row.options[_RESOLVED])
-        loader = CubeLoader(self._scope, reader, self._options, ids=ids, dry_run=self._row.dry_run)
+        loader = CubeLoader(LoadContext(self._scope, reader, self._options, ids=ids, dry_run=self._row.dry_run))
         first = steps.index(self._row.part) if self._row.part in steps else 0
         for step in steps[first:]:
             after = self._row.line if step == self._row.part else 0

@@ -33,6 +33,7 @@ from memory.services.cube_files import lines, requests
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.load import CubeLoader, in_batches
+from memory.services.cube_files.load_context import LoadContext
 from memory.services.cube_files.load_options import LoadOptions, choose_ids, part_of
 from memory.services.cube_files.local import load_from_file
 from memory.services.entities.extract import index_namespace
@@ -151,7 +152,7 @@ def dump(scope: Scope, path: Any, **options: bool) -> Any:
 def load(scope: Scope, reader: Any, *, dry_run: bool = False, **options: Any) -> dict[str, dict[str, int]]:
     wanted = LoadOptions(**options)
     ids = choose_ids(scope, reader, wanted.ids)
-    loader = CubeLoader(scope, reader, wanted, ids=ids, dry_run=dry_run)
+    loader = CubeLoader(LoadContext(scope, reader, wanted, ids=ids, dry_run=dry_run))
     counts: dict[str, dict[str, int]] = {}
     for step in wanted.steps_of(reader):
         part = part_of(step)
