@@ -107,7 +107,12 @@ def _read_options(request: HttpRequest) -> LoadOptions:
     asked = {name: name in request.POST for name in BESIDES}
     if not request.user.has_perms([needed for name, needed in BESIDES.items() if asked[name]]):
         raise PermissionDenied
-    return LoadOptions(holds=request.user.has_perm(HOLDS), unknown_sender="unknown_sender" in request.POST, **asked)
+    return LoadOptions(
+        policy=asked["policy"],
+        procedures=asked["procedures"],
+        holds=request.user.has_perm(HOLDS),
+        unknown_sender="unknown_sender" in request.POST,
+    )
 
 
 def _keep_typed(request: HttpRequest, problems: FormProblems) -> dict[str, Any]:

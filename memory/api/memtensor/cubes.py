@@ -310,17 +310,25 @@ class MemTensorUserViewSet(MemTensorViewSet):
         reached = self.reach(cube_ids, name)
         [place] = self.find_places(reached, create=reached.of_user)
         namespace = place.scope.namespace
-        wanted = {
-            "display_name": values["user_name"] or "",
-            "preferences": {"interests": values["interests"]} if values["interests"] else {},
-        }
+        display_name = values["user_name"] or ""
+        preferences = {"interests": values["interests"]} if values["interests"] else {}
         try:
             user = create_user(
-                self.access, namespace=namespace, name=name, **wanted, now=timezone.now(), request_id=self.request_id
+                self.access,
+                namespace=namespace,
+                name=name,
+                display_name=display_name,
+                preferences=preferences or None,
+                now=timezone.now(),
+                request_id=self.request_id,
             )
         except Conflict:
             there, _ = list_users(self.access, namespace=namespace, name=name, limit=1)
-            if not self.access.may(AccessScope.READ) or not there or not _is_as_asked(there[0], wanted):
+            if not self.access.may(AccessScope.READ) or not there:
+                raise
+            # What a request leaves out may be anything.
+            is_named_so = display_name.strip() in ("", there[0].display_name)
+            if not (is_named_so and preferences.items() <= there[0].preferences.items()):
                 raise
             return envelop(self._tell(there)[0], "The user is there already.")
         return envelop(self._tell([user])[0], "The user was made.")
@@ -357,13 +365,6 @@ def _find_user(view: MemTensorViewSet, name: str) -> User:
     if len(rows) > 1:
         raise ValidationError({"user_id": f"names several users: {', '.join(str(row.pk) for row in rows)}, …"})
     return rows[0]
-
-
-def _is_as_asked(user: User, wanted: dict[str, Any]) -> bool:
-    """Whether the user has what a request says of one; what it leaves out may be anything."""
-    given = wanted["preferences"]
-    same_name = wanted["display_name"].strip() in ("", user.display_name)
-    return same_name and given.items() <= user.preferences.items()
 
 
 def _tell_cube(cube: Cube) -> dict[str, Any]:

@@ -5143,7 +5143,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             signature: components["schemas"]["CubeSignatureEnum"] | components["schemas"]["NullEnum"];
-            /** @description Lines that were dealt with, or memories written */
+            /** @description Lines that were dealt with (those of sessions twice), or memories written */
             done: number;
             /** @description 0 until it is known */
             total: number;
