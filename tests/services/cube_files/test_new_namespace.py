@@ -18,7 +18,18 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.errors import NamespaceGone
-from memory.models import CubeFile, Job, Memory, Namespace
+from memory.models import (
+    CubeFile,
+    Document,
+    Job,
+    Memory,
+    Namespace,
+    NamespacePolicy,
+    NamespaceStat,
+    QuarantinedItem,
+    Session,
+)
+from memory.postgresql import faults
 from memory.services.cube_files import load, local, requests, run
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.empty_namespace import remove_if_empty
@@ -42,6 +53,8 @@ _OWN = (
     "id", "memory_id", "other_id", "newer_id", "older_id", "superseded_by", "document_key", "by", "stated_in",
     "merged_into", "source_memory_ids", "item_sources",
 )  # fmt: skip
+
+NAMESPACES_ARE_KEPT = pytest.mark.whole_tables("split tables have no foreign key to namespaces")
 
 
 @pytest.fixture
@@ -246,6 +259,7 @@ def tell(tenant: Any, **fields: str) -> Any:
     )  # fmt: skip
 
 
+@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tmp_path):
     """Whoever stores first: what was answered with 200 is there, and nothing is answered with a failure of ours."""
@@ -270,6 +284,7 @@ def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tm
     assert kept + refused == 18
 
 
+@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_path):
     """Another process has taken the namespace away: this one knows its id for a moment."""
@@ -297,6 +312,7 @@ def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_pat
         )
 
 
+@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_a_command_whose_namespace_goes_says_so(everywhere, tmp_path, monkeypatch):
     path = write(tmp_path, make({"memories": [memory_line(1)]}))
@@ -346,3 +362,18 @@ def test_a_load_that_begins_keeps_the_namespace_of_one_that_ends(everywhere, tmp
     assert Namespace.objects.filter(name="fresh").exists()
     work("fresh")
     assert [row.text for row in Memory.objects.filter(namespace__name="fresh")] == [memory_line(1)["text"]]
+
+
+@NAMESPACES_ARE_KEPT
+@pytest.mark.django_db
+@pytest.mark.parametrize("model", [Memory, Session, NamespaceStat, NamespacePolicy, QuarantinedItem, Document])
+def test_every_foreign_key_to_namespaces_is_known_by_its_name(model):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint WHERE contype = 'f' AND conrelid = %s::regclass "
+            "AND confrelid = 'memory_namespace'::regclass",
+            [model._meta.db_table],
+        )
+        names = [name for (name,) in cursor.fetchall()]
+    assert names
+    assert all(faults._OF_NAMESPACES in name for name in names)
