@@ -24,6 +24,8 @@ POSTGRES_OPTIONS = {
     "effective_cache_size": "1GB",
     "max_wal_size": "2GB",
     "random_page_cost": "1.1",
+    # A server that is being filled is soon known to have grown: until then PostgreSQL plans for a few rows.
+    "autovacuum_naptime": "10s",
     "max_connections": "100",
     "jit": "off",
     "log_min_messages": "warning",

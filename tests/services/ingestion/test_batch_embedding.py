@@ -70,8 +70,7 @@ def distinct(count: int = COUNT) -> list[str]:
 
 def vectors() -> dict[uuid.UUID, np.ndarray]:
     return {
-        row.memory_id: np.array(row.embedding, dtype=np.float32)
-        for row in MemoryVector.objects.across_namespaces()
+        row.memory_id: np.array(row.embedding, dtype=np.float32) for row in MemoryVector.objects.across_namespaces()
     }
 
 
