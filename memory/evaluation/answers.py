@@ -22,6 +22,7 @@ from memory.errors import InvalidInput, LLMUnavailable
 from memory.evaluation.answer_metrics import containment, find_letter, token_f1
 from memory.evaluation.bootstrap import Interval, estimate_intervals
 from memory.evaluation.published import GoldQuestion, PublishedSet, QuestionHistory
+from memory.postgresql import statistics
 from memory.providers.chat.model import ChatModel
 from memory.providers.llm_answer_judge import AnswerJudge
 from memory.services.answers.answer import complete
@@ -205,6 +206,7 @@ def _search(
     ) as scope:
         index_namespace(scope, now=now())
         settle_namespace(scope, now=now())
+        statistics.refresh(scope.namespace_id)
         found = []
         for one in questions:
             ask = Ask(one.text, run.top_k, one.asked_at or now(), dry_run=True)

@@ -16,6 +16,7 @@ from memory.evaluation.configuration import snapshot
 from memory.evaluation.dataset import EVERY_GROUP, AskedQuestion, Dataset, read_dataset
 from memory.evaluation.measure import EvaluationTally, QuestionGroup, ask_group
 from memory.models import EvaluationRun
+from memory.postgresql import statistics
 from memory.retrieval.question import Question
 from memory.services.entities.extract import index_namespace
 from memory.services.evaluation import judgements, runs
@@ -198,4 +199,5 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
         settle_namespace(scope, now=now())
         read_namespace(scope, now=now())
         grow_whole(scope, now=now())
+        statistics.refresh(scope.namespace_id)
         yield scope

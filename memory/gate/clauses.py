@@ -9,7 +9,7 @@ the notes" does not: what a rule needs is an order, and no mention (the imperati
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from memory.gate.judgement import Span
@@ -68,23 +68,32 @@ class ReadSentence:
 
 def read_clauses(text: str) -> list[ReadSentence]:
     """The sentences of `text` (small letters, see `hidden.unveil`) that mean anything; linear in its length."""
-    clauses = [ReadSentence(start, end) for start, end in _sentences(text)]
+    clauses = read_words(text)
     labels = {match.start() for match in _LABEL.finditer(text)}
     if len({text[place : place + 2] for place in labels}) < LEAST_LABELS:
         labels = set()
-    chinese = _CHINESE.search(text) is not None
+    chinese = has_chinese(text)
     for clause in clauses:
-        _read_words(clause, text)
         sentence = text[clause.start : clause.end]
         for phrase in PHRASES:
-            if phrase.marks and not any(mark in sentence for mark in phrase.marks):
-                continue
-            match = phrase.pattern.search(sentence)
+            match = phrase.search(sentence)
             if match and not (phrase.concept == "VOCATIVE" and clause.start + match.start() in labels):
                 clause.add(phrase.concept, (clause.start + match.start(), clause.start + match.end()))
-        if chinese and _CHINESE.search(sentence):
+        if chinese and has_chinese(sentence):
             _read_chinese(clause, sentence)
     return [clause for clause in clauses if clause.meanings]
+
+
+def read_words(text: str) -> list[ReadSentence]:
+    """All sentences of `text`, with what their English words mean by themselves."""
+    clauses = [ReadSentence(start, end) for start, end in _sentences(text)]
+    for clause in clauses:
+        _read_words(clause, text)
+    return clauses
+
+
+def has_chinese(text: str) -> bool:
+    return _CHINESE.search(text) is not None
 
 
 def _sentences(text: str) -> Iterator[Span]:
@@ -160,12 +169,3 @@ def _read_chinese(clause: ReadSentence, sentence: str) -> None:
             clause.add(mark + name, (clause.start + match.start("verb"), clause.start + match.end("verb")))
             if mark == "!":
                 break
-
-
-def meanings_of(clauses: list[ReadSentence]) -> Mapping[str, Span]:
-    """The meanings of several sentences together, each where it stands first."""
-    found: dict[str, Span] = {}
-    for clause in clauses:
-        for name, span in clause.meanings.items():
-            found.setdefault(name, span)
-    return found

@@ -21,6 +21,11 @@ class Phrase(NamedTuple):
     pattern: re.Pattern[str]
     marks: tuple[str, ...]
 
+    def search(self, sentence: str) -> re.Match[str] | None:
+        if self.marks and not any(mark in sentence for mark in self.marks):
+            return None
+        return self.pattern.search(sentence)
+
 
 def _phrase(concept: str, pattern: str, *, marks: str = "") -> Phrase:
     return Phrase(concept, re.compile(one_line(pattern), re.MULTILINE), tuple(marks.split()))
@@ -150,7 +155,7 @@ PHRASES = (
         "TOOLED",
         r"""\b(?:tool|plugin|api|mcp|function|connector)s? (?:\w+ )?(?:result|replied|reply|response|output|notice|description|requires?|returned|says|server)\b
         | \[\w{2,20}_(?:api|tool)\] | \bnext_?(?: )?(?:step|action)\b | \b(?:before|to) (?:continuing|continue|using any|resync|finish this|complete this)""",
-        marks="tool plugin api mcp function connector next before continu resync finish complete",
+        marks="tool plugin api mcp function connector next before continu using resync finish complete",
     ),
     _phrase(
         "CALL",
@@ -181,7 +186,7 @@ PHRASES = (
         "CODE",
         r"""\b(?:def|class|const|var|import|function|assert|return|elif|SELECT|UPDATE) \w+ ?[(=:{\[]|=> |\)\: |\w\(\w*\): | == | != |\): return|;\s*--
         |\bif \w+\.\w+""",
-        marks="( = ;",
+        marks="( = ; : { [ if",
     ),
     _phrase(
         "READS",
@@ -204,8 +209,9 @@ PHRASES = (
         | \byou,? (?:the|this|an?|as an?) {_MACHINE}\b | \b(?:hello|hi|hey|dear) (?:scraper|crawler|spider|parser|summari[sz]er|machine|{_MACHINE})\b
         | \b(?:ai|llm|bot|machine|model|assistant|agent)s?[- ](?:only|facing)\b(?: section| part| text| note|[:.])
         | \bfor (?:ai|llm|bot|machine|model|assistant|agent)s?(?: eyes)? only\b""",
+        marks="assistant agent bot copilot model reader system ai llm gpt machine scraper crawler spider parser summari",
     ),
-    _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b"),
+    _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b", marks="if"),
     _phrase(
         "ASKS",
         r"""\b(?:when|whenever|if|once|as soon as|the (?:next )?(?:time|moment)|next time|every time|each time|upon

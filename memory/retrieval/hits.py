@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from sys import intern
 from typing import Any
 
 import orjson
@@ -211,7 +212,7 @@ def _read_hit_memory(row: tuple) -> HitMemory:
     gone = spans_of(retired or [])
     return HitMemory(
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
-        created_at, importance, tokens, frozenset(terms.split()), gone, _later(text, later),
+        created_at, importance, tokens, frozenset(map(intern, terms.split())), gone, _later(text, later),
         review == Review.SUSPECTED, sources or (), is_alone and sources is None,
     )  # fmt: skip
 

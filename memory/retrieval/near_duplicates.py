@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from sys import intern
 
 from memory.text.analysis import CJK
 
@@ -43,7 +44,8 @@ class Words:
         self.speaker = speaker
         self.text = text.strip()
         self.asks = self.text.endswith(("?", "？"))
-        self.sequence = _WORD.findall(self.text[:LONGEST].lower())
+        # The same words are in many memories that are kept.
+        self.sequence = list(map(intern, _WORD.findall(self.text[:LONGEST].lower())))
         self.all = frozenset(self.sequence)
         self.turning = frozenset(filter(_turns, self.all))
 

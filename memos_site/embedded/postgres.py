@@ -19,16 +19,22 @@ SYSTEM_USER = "pgserver"
 
 POSTGRES_OPTIONS = {
     "listen_addresses": "",
-    "shared_buffers": "512MB",
     "work_mem": "16MB",
     "maintenance_work_mem": "128MB",
     "effective_cache_size": "1GB",
     "max_wal_size": "2GB",
     "random_page_cost": "1.1",
+    # A server that is being filled is soon known to have grown: until then PostgreSQL plans for a few rows.
+    "autovacuum_naptime": "10s",
     "max_connections": "100",
     "jit": "off",
     "log_min_messages": "warning",
 }
+
+
+# PostgreSQL's own cache, MiB: a quarter of what the database has on disk when it starts, within these. What is not in it
+# comes from the system's cache, which the kernel takes back when others need memory.
+LEAST_BUFFERS, MOST_BUFFERS = 128, 512
 
 
 class Postgres(Server):
@@ -76,7 +82,8 @@ class Postgres(Server):
             )
 
     def command(self) -> list[str]:
-        options = [part for name, value in self.options.items() for part in ("-c", f"{name}={value}")]
+        settings = {"shared_buffers": f"{self._choose_buffers()}MB", **self.options}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return [str(self.bin_dir / "postgres"), "-D", str(self.data_dir), "-k", str(self.socket_dir), *options]
 
     def wait_ready(self) -> None:
@@ -98,6 +105,11 @@ class Postgres(Server):
                 if not self.is_running() or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
+
+    def _choose_buffers(self) -> int:
+        """MiB of shared buffers for the database as it is on disk."""
+        stored = sum(file.stat().st_size for file in (self.data_dir / "base").rglob("*") if file.is_file())
+        return min(max(stored // 4 // 2**20, LEAST_BUFFERS), MOST_BUFFERS)
 
     def _prepare_system_user(self, user: str) -> None:
         """PostgreSQL refuses to run as root: its files belong to a system user that may pass through our folders."""

@@ -11,6 +11,7 @@ from django.db import transaction
 from memory.gate.worth import worth
 from memory.models import Namespace
 from memory.models.keys import new_id
+from memory.postgresql import statistics
 from memory.services.index.embedding import Embedded, embed_memories, passages_to_embed
 from memory.services.index.insert import LetIn, MemoryRow, prepare_row, write
 from memory.services.tenancy.policy import in_force
@@ -47,6 +48,7 @@ def scratch_namespace(
         for number, vectors in enumerate(embedded):
             batch = memories[number * BATCH : (number + 1) * BATCH]
             write([_row(scope, memory) for memory in batch], vectors, now=now)
+        statistics.refresh(scope.namespace_id)
         yield scope
         if not keep:
             transaction.set_rollback(True)

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -50,6 +51,10 @@ QUESTIONS_KEPT = 2_000
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
 INLINE_PASSAGES = 6_000
+# A batch of more memories is embedded while the rest of it is looked at and written, in parts of so many passages: few,
+# so that the first are soon on their way, and enough for a good many runs of the model each.
+BESIDE_MEMORIES = 64
+BESIDE_PASSAGES = 64
 # Of one memory: a turn with more is a document, whose sender does not wait for its vectors (a quarter of a second).
 INLINE_PASSAGES_EACH = 64
 
@@ -171,6 +176,81 @@ class Embedded:
         rows = [row for row, (memory, _) in enumerate(self.places) if memory in place_of]
         places = [(place_of[self.places[row][0]], self.places[row][1]) for row in rows]
         return Embedded(self.model_id, self.vectors[rows], places)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Vectors that are being made: the model, and the places of the memories that will have some."""
+
+    model_id: int
+    memories: set[int]
+
+    def only(self, memories: Sequence[int]) -> Expected:
+        """As `Embedded.only`."""
+        return Expected(self.model_id, {place for place, memory in enumerate(memories) if memory in self.memories})
+
+
+class BatchEmbedding:
+    """Vectors of memories that come in parts: of many, made beside what the caller does meanwhile.
+
+    A few, and those of a model that is called over the network, are made when they are waited for. Leaving it as a
+    context manager gives up what was not begun.
+    """
+
+    def __init__(self, memories: int) -> None:
+        self._memories: list[Sequence[str]] = []
+        self._places: list[tuple[int, int]] = []
+        self._making: list[Future[np.ndarray]] = []
+        self._model: ActiveModel | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        if memories > BESIDE_MEMORIES:
+            with suppress(EmbeddingUnavailable):
+                model = active_model()
+                if not model.calls_network:
+                    self._model, self._pool = model, ThreadPoolExecutor(2, thread_name_prefix="embed-batch")
+
+    def __enter__(self) -> BatchEmbedding:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def add(self, memories: Sequence[Sequence[str]]) -> None:
+        """Takes in further memories, each given as its passages (`passages_to_embed`)."""
+        first = len(self._memories)
+        self._memories += memories
+        if self._pool is None or self._model is None:
+            return
+        short = [place for place, own in enumerate(memories, first) if len(own) <= INLINE_PASSAGES_EACH]
+        places = [(place, passage) for place in short for passage in range(len(self._memories[place]))]
+        self._places += places
+        if len(self._places) > INLINE_PASSAGES:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+            return
+        for start in range(0, len(places), BESIDE_PASSAGES):
+            part = [self._memories[place][passage] for place, passage in places[start : start + BESIDE_PASSAGES]]
+            self._making.append(self._pool.submit(contextvars.copy_context().run, self._model.embed, part))
+
+    @property
+    def expected(self) -> Expected | None:
+        """What `wait` answers if nothing goes wrong, or None when nothing is being made meanwhile."""
+        if self._pool is None or self._model is None or not self._places:
+            return None
+        return Expected(self._model.id, {place for place, _ in self._places})
+
+    def wait(self) -> Embedded | None:
+        """The vectors of all that was added, as `embed_short_or_none` has them."""
+        expected = self.expected
+        if expected is None:
+            return embed_short_or_none(self._memories)
+        try:
+            vectors = np.concatenate([part.result() for part in self._making])
+        except EmbeddingUnavailable as error:
+            log.warning("embedding put off", extra={"memories": len(self._memories), "reason": error.message})
+            return None
+        return Embedded(expected.model_id, vectors, self._places)
 
 
 def embed_memories(memories: Sequence[Sequence[str]]) -> Embedded:

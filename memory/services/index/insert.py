@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from memory import deadline
 from memory.audit import APPEND_EVENTS
@@ -19,7 +20,7 @@ from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.sql import fetch
-from memory.services.index.embedding import Embedded, text_to_embed
+from memory.services.index.embedding import Embedded, Expected, text_to_embed
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
@@ -81,6 +82,13 @@ def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in:
     return MemoryRow(identity, scope, memory, Counter(found), len(found), tokens, let_in)
 
 
+_INSERT_VECTORS = """
+    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding::halfvec, true
+    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[], %(vector)s::text[])
+         AS v (id, namespace_id, passage, embedding)
+"""
+
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
 # row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
 # writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
@@ -113,14 +121,11 @@ WITH input AS (
            i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
            coalesce(string_to_array(nullif(i.terms, ''), ' '), '{{}}'), i.length, i.tokens, i.review,
-           i.id = ANY(%(vector_id)s::uuid[])
+           i.id = ANY(%(embedded_id)s::uuid[])
            AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
-    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
-    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding::halfvec, true
-    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[], %(vector)s::text[])
-         AS v (id, namespace_id, passage, embedding)
+    {_INSERT_VECTORS}
 ), postings AS (
     INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
     SELECT i.namespace_id, p.term, i.id, p.frequency, i.length
@@ -146,15 +151,47 @@ SELECT namespace_id, name, message_count, summary_due FROM sessions
 """  # noqa: S608 - the head of the audit
 
 
-def write(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
+# The model may have been replaced since their memories were written.
+_WRITE_VECTORS = f"""
+WITH vectors AS (
+    {_INSERT_VECTORS}
+)
+UPDATE memory_memory m SET embedded = false
+FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[]) AS v (id, namespace_id)
+WHERE m.namespace_id = v.namespace_id AND m.id = v.id
+  AND NOT EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
+"""  # noqa: S608 - what is put in is above
+
+
+def write(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> list[SessionState]:
     """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
 
-    One statement: all or nothing also outside a transaction.
+    One statement: all or nothing also outside a transaction. Vectors that are only expected are for `write_vectors`, in
+    the same transaction.
     """
     return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
 
 
-def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
+def write_vectors(rows: Sequence[MemoryRow], embedded: Embedded) -> None:
+    """Stores the vectors that were expected when `rows` were written."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE_VECTORS, _vector_parameters(rows, embedded))
+
+
+def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None) -> dict[str, Any]:
+    made = embedded if isinstance(embedded, Embedded) else None
+    places = made.places if made else []
+    return {
+        "vector_id": [rows[memory].id for memory, _ in places],
+        "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
+        "passage": [passage for _, passage in places],
+        "vector": [halfvec_literal(vector) for vector in made.vectors] if made else [],
+        "model_id": embedded.model_id if embedded else None,
+        "in_use": EmbeddingState.ACTIVE.value,
+    }
+
+
+def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> dict[str, Any]:
     with_vectors = embedded.memories if embedded else set()
     columns = {
         "id": [row.id for row in rows],
@@ -183,15 +220,10 @@ def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: da
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=place in with_vectors) for place, row in enumerate(rows)],
     }
-    places = embedded.places if embedded else []
     return {
         **columns,
-        "vector_id": [rows[memory].id for memory, _ in places],
-        "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
-        "passage": [passage for _, passage in places],
-        "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
-        "model_id": embedded.model_id if embedded else None,
-        "in_use": EmbeddingState.ACTIVE.value,
+        **_vector_parameters(rows, embedded),
+        "embedded_id": [rows[place].id for place in with_vectors],
         "now": now,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
         "tier": Tier.L2.value,

@@ -15,8 +15,8 @@ from django.db import DatabaseError, transaction
 from memory import deadline
 from memory.enums import Degradation, GateDecision
 from memory.errors import RedisAway
-from memory.services.index.embedding import Embedded, embed_short_or_none, passages_to_embed
-from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write
+from memory.services.index.embedding import BatchEmbedding, Embedded, passages_to_embed
+from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write, write_vectors
 from memory.services.ingestion.admission import JudgedTurn, judge_turn, keep_out, within_quota
 from memory.services.ingestion.second_opinion import hear_model
 from memory.services.jobs import queue
@@ -31,6 +31,8 @@ log = logging.getLogger("memos.ingest")
 
 EMBEDDING_DELAYED = Degradation.EMBEDDING_DELAYED.value
 WINDOW_SKIPPED = Degradation.SESSION_WINDOW_UNAVAILABLE.value
+# The vectors of so many turns are being made while the gate looks at the next ones.
+JUDGED_TOGETHER = 32
 
 
 def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:
@@ -60,38 +62,36 @@ def ingest_batch(
         return Ingested([], [])
     if idempotency and (answered := _find_given_answer(idempotency)):
         return answered
-    turns = [
-        judge_turn(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)
-    ]
-    turns, unheard = hear_model(turns, now=now)
-    rows = _rows(turns)
-    passages = [passages_to_embed(row.memory.text, row.memory.speaker) for row in rows]
-    embedded = embed_short_or_none(passages)
-    deadline.check()
-    if idempotency or beside or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
-        with transaction.atomic():
-            if idempotency and not answers.claim(
-                idempotency,
-                memory_ids=[turn.id for turn in turns],
-                answer={**note, **_collect_outcomes(turns)},
-                now=now,
-            ):
-                answered = _find_given_answer(idempotency)
-                assert answered is not None
-                return answered
-            allowed = within_quota(turns, now=now)
-            if allowed != turns:
-                turns, kept = allowed, _places(rows, allowed)
-                rows = [rows[place] for place in kept]
-                embedded = embedded.only(kept) if embedded else None
-                if idempotency:
-                    answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
-            if beside:
-                beside([turn.outcome for turn in turns])
-            keep_out(turns, now=now)
-            sessions = write(rows, embedded, now=now) if rows else []
-    else:
-        sessions = write(rows, embedded, now=now)
+    with BatchEmbedding(len(items)) as vectors:
+        turns, offered = _judge(items, vectors)
+        turns, unheard = hear_model(turns, now=now)
+        rows, places = _find_rows(turns, offered)
+        embedded = None if vectors.expected else _only(vectors.wait(), places, of=len(offered))
+        deadline.check()
+        if idempotency or beside or vectors.expected or len(rows) < len(turns) or _has_quota(rows):
+            with transaction.atomic():
+                if idempotency and not answers.claim(
+                    idempotency,
+                    memory_ids=[turn.id for turn in turns],
+                    answer={**note, **_collect_outcomes(turns)},
+                    now=now,
+                ):
+                    answered = _find_given_answer(idempotency)
+                    assert answered is not None
+                    return answered
+                allowed = within_quota(turns, now=now)
+                if allowed != turns:
+                    turns = allowed
+                    rows, places = _find_rows(turns, offered)
+                    embedded = _only(embedded, places, of=len(offered))
+                    if idempotency:
+                        answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
+                if beside:
+                    beside([turn.outcome for turn in turns])
+                keep_out(turns, now=now)
+                sessions, embedded = _write(rows, places, vectors, embedded, now=now) if rows else ([], None)
+        else:
+            sessions = write(rows, embedded, now=now)
     degraded = finish(rows, sessions, embedded, now=now) + unheard
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
@@ -127,16 +127,74 @@ def _place(number: int, count: int) -> str:
     return f"items[{number}]." if count > 1 else ""
 
 
-def _rows(turns: Sequence[JudgedTurn]) -> list[MemoryRow]:
-    return [
-        prepare_row(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in) for turn in turns if turn.admitted
-    ]
+def _judge(
+    items: Sequence[tuple[Scope, NewMemory]], vectors: BatchEmbedding
+) -> tuple[list[JudgedTurn], dict[uuid.UUID, tuple[int, MemoryRow]]]:
+    """The turns with the gate's judgement; of those it lets in, by id, the place in `vectors` and the row."""
+    turns: list[JudgedTurn] = []
+    offered: dict[uuid.UUID, tuple[int, MemoryRow]] = {}
+    for start in range(0, len(items), JUDGED_TOGETHER):
+        part = [
+            judge_turn(scope, memory, place=_place(number, len(items)))
+            for number, (scope, memory) in enumerate(items[start : start + JUDGED_TOGETHER], start)
+        ]
+        let_in = [turn for turn in part if turn.admitted]
+        vectors.add([passages_to_embed(turn.memory.text, turn.memory.speaker) for turn in let_in])
+        offered |= {turn.id: (place, _row(turn)) for place, turn in enumerate(let_in, len(offered))}
+        turns += part
+    return turns, offered
 
 
-def _places(rows: Sequence[MemoryRow], turns: Sequence[JudgedTurn]) -> list[int]:
-    """Which of `rows` the turns still let in."""
-    admitted = {turn.id for turn in turns if turn.admitted}
-    return [place for place, row in enumerate(rows) if row.id in admitted]
+def _find_rows(
+    turns: Sequence[JudgedTurn], offered: Mapping[uuid.UUID, tuple[int, MemoryRow]]
+) -> tuple[list[MemoryRow], list[int]]:
+    """The rows of the turns that are still let in, as they are now, and their places among those offered."""
+    rows, places = [], []
+    for turn in turns:
+        if turn.admitted:
+            place, row = offered[turn.id]
+            is_same = row.memory is turn.memory and row.let_in is turn.let_in
+            rows.append(row if is_same else _row(turn))
+            places.append(place)
+    return rows, places
+
+
+def _row(turn: JudgedTurn) -> MemoryRow:
+    return prepare_row(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in)
+
+
+def _only(embedded: Embedded | None, places: Sequence[int], *, of: int) -> Embedded | None:
+    return embedded if embedded is None or len(places) == of else embedded.only(places)
+
+
+def _has_quota(rows: Sequence[MemoryRow]) -> bool:
+    return any(quota.has_quota(row.scope.namespace_id) for row in rows)
+
+
+def _write(
+    rows: Sequence[MemoryRow],
+    places: Sequence[int],
+    vectors: BatchEmbedding,
+    embedded: Embedded | None,
+    *,
+    now: datetime,
+) -> tuple[list[SessionState], Embedded | None]:
+    """Stores the rows, beside the making of their vectors where these are awaited, and says which vectors they have.
+    Inside a transaction.
+    """
+    if vectors.expected is None:
+        return write(rows, embedded, now=now), embedded
+    unwritten = transaction.savepoint()
+    sessions = write(rows, vectors.expected.only(places), now=now)
+    made = vectors.wait()
+    deadline.check()
+    if made is None:
+        transaction.savepoint_rollback(unwritten)
+        return write(rows, None, now=now), None
+    made = made.only(places)
+    write_vectors(rows, made)
+    transaction.savepoint_commit(unwritten)
+    return sessions, made
 
 
 def ask_for_summaries(rows: Sequence[MemoryRow], sessions: Sequence[SessionState], *, now: datetime) -> None:

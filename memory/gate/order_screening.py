@@ -1,0 +1,102 @@
+"""Whether a text can have orders at all: most have none, and need not be searched for every phrase of the lexicon.
+
+The words of a sentence say which rules are left, and only the phrases that those need are searched for, until none of
+them can hold. Whether one does hold is not said here: what a rule forbids, and who is spoken of, is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+
+from memory.gate.clauses import ReadSentence, has_chinese, read_words
+from memory.gate.lexicon import PHRASES, Phrase
+from memory.gate.order_rules import RULES, Rule
+
+_phrases: defaultdict[str, list[Phrase]] = defaultdict(list)
+for _phrase in PHRASES:
+    _phrases[_phrase.concept].append(_phrase)
+
+# Of each meaning in it, one must be there; those that are found by phrases only.
+Needs = tuple[frozenset[str], ...]
+
+
+def may_have_orders(text: str) -> bool:
+    """False only where no rule of `order_rules.py` holds in `text` (see `hidden.unveil`). Linear in its length."""
+    if has_chinese(text):
+        return True
+    before: _Sentence | None = None
+    for clause in read_words(text):
+        sentence = _Sentence(clause, text)
+        if any(all(map(sentence.has, needs)) for needs in _left_by(sentence.names, pairs=False)):
+            return True
+        if before is not None:
+            for needs in _left_by(before.names | sentence.names, pairs=True):
+                if all(before.has(need) or sentence.has(need) for need in needs):
+                    return True
+        before = sentence
+    return False
+
+
+class _Sentence:
+    """What its words mean, and which phrases were looked for in it."""
+
+    def __init__(self, clause: ReadSentence, text: str) -> None:
+        self.names = frozenset(clause.meanings)
+        self._text = text[clause.start : clause.end]
+        self._looked_for: dict[str, bool] = {}
+
+    def has(self, meanings: frozenset[str]) -> bool:
+        return any(map(self._has, meanings))
+
+    def _has(self, meaning: str) -> bool:
+        known = self._looked_for.get(meaning)
+        if known is None:
+            known = any(phrase.search(self._text) for phrase in _phrases[meaning])
+            self._looked_for[meaning] = known
+        return known
+
+
+@lru_cache(maxsize=4_096)
+def _left_by(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
+    """What the rules need besides `names`, without rules that need other words; first what is looked for first."""
+    left = (_need_besides(names, rule) for rule in RULES if rule.pair or not pairs)
+    ordered = {tuple(sorted(needs, key=_turn_of)) for needs in left if needs is not None}
+    return tuple(sorted(ordered, key=lambda needs: [*map(_turn_of, needs)]))
+
+
+def _need_besides(names: frozenset[str], rule: Rule) -> Needs | None:
+    needs = []
+    for group in rule.needs:
+        if group.isdisjoint(names):
+            by_phrases = frozenset(meaning for meaning in group if meaning in _phrases)
+            if not by_phrases:
+                return None
+            needs.append(by_phrases)
+    return tuple(needs)
+
+
+def _turn_of(meanings: frozenset[str]) -> int:
+    return max(_turns[meaning] for meaning in meanings)
+
+
+def _order_searches() -> dict[str, int]:
+    """When to look for each meaning: so that, while none is found, the cheapest searches end the most rules (greedy set
+    cover: Chvatal 1979, "A greedy heuristic for the set-covering problem"). Long patterns are dear.
+    """
+    left = [needs for rule in RULES if (needs := _need_besides(frozenset(), rule)) is not None]
+    lengths = {meaning: sum(len(one.pattern.pattern) for one in phrases) for meaning, phrases in _phrases.items()}
+    turns: dict[str, int] = {}
+
+    def cost(meanings: frozenset[str]) -> float:
+        new = sum(lengths[meaning] for meaning in meanings if meaning not in turns)
+        return new / sum(meanings in needs for needs in left)
+
+    while left:
+        best = min({group for needs in left for group in needs}, key=lambda group: (cost(group), sorted(group)))
+        turns |= {meaning: len(turns) for meaning in best if meaning not in turns}
+        left = [needs for needs in left if best not in needs]
+    return {**dict.fromkeys(lengths, len(turns)), **turns}
+
+
+_turns = _order_searches()

@@ -1,0 +1,34 @@
+"""What PostgreSQL knows of how much is in the tables, by which it chooses how to look things up."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+# As autovacuum: what grew by less leaves the plans as they are.
+CHANGED_SHARE = 0.1
+_TABLES = (
+    "memory_memory",
+    "memory_memoryvector",
+    "memory_posting",
+    "memory_memorylink",
+    "memory_retiredstatement",
+    "memory_entitymention",
+)
+_IS_OUTDATED = """
+SELECT (SELECT count(*) FROM memory_memory WHERE namespace_id = %s) > %s * greatest(reltuples, 0)
+FROM pg_class WHERE oid = 'memory_memory'::regclass
+"""
+
+
+def refresh(namespace_id: int) -> None:
+    """Has PostgreSQL count again when the namespace is a good part of all there is.
+
+    For a transaction that fills a namespace and searches it: autovacuum does not see its rows, and on a server that
+    had few until then each look-up of one row would read all of the namespace. A table that somebody else is counting
+    is left to them.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_IS_OUTDATED, [namespace_id, CHANGED_SHARE])
+        [(is_outdated,)] = cursor.fetchall()
+        if is_outdated:
+            cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(_TABLES)}")

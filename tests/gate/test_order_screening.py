@@ -1,0 +1,64 @@
+"""What screening passes over must be what no rule holds of: it may only spare searches."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from memory.gate import orders
+from memory.gate.hidden import unveil
+from memory.gate.lexicon import NOUNS, PHRASES, VERBS
+from memory.gate.order_rules import RULES
+from memory.gate.order_screening import _left_by, may_have_orders
+from memory.gate.orders import find_orders
+
+
+def find_without_screening(text: str) -> list[orders.Order]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "may_have_orders", lambda text: True)
+        return find_orders(text)
+
+
+words = some.sampled_from(sorted({*VERBS, *NOUNS, "you", "please", "must", "to", "not", "and", "the", "if", "when"}))
+phrases = some.sampled_from(PHRASES).flatmap(
+    lambda phrase: some.from_regex(phrase.pattern, fullmatch=True, alphabet=some.characters(codec="ascii"))
+)
+sentences = some.lists(some.one_of(words, phrases), min_size=1, max_size=7).map(" ".join)
+texts = some.lists(sentences, min_size=1, max_size=3).map(". ".join)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(texts)
+def test_what_has_orders_is_never_passed_over(text):
+    plain = unveil(text).text
+    if find_without_screening(plain):
+        assert may_have_orders(plain)
+
+
+@pytest.mark.parametrize("phrase", [one for one in PHRASES if one.marks], ids=lambda phrase: phrase.concept)
+def test_no_phrase_is_said_without_one_of_its_marks(phrase):
+    @settings(max_examples=100, deadline=None)
+    @given(some.from_regex(phrase.pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
+    def has_mark(said: str) -> None:
+        plain = said.lower()
+        assert phrase.search(plain) or not phrase.pattern.search(plain)
+
+    has_mark()
+
+
+@pytest.mark.parametrize("rule", range(len(RULES)))
+def test_of_the_words_that_a_rule_needs_none_can_be_missing(rule):
+    """Each rule can be met by screening alone: with its meanings there, it is left."""
+    names = frozenset(sorted(group)[0] for group in RULES[rule].needs)
+    assert () in _left_by(names, pairs=False)
+    assert (() in _left_by(names, pairs=True)) >= RULES[rule].pair
+
+
+def test_ordinary_words_are_passed_over():
+    said = [
+        "Ada: On Monday Bo repaired the violin at the harbour because the map number 7 was needed for the market.",
+        "I had lunch with my sister, and we talked about the trip in June.",
+        "The train to Lyon leaves at ten past nine. Bring the blue folder.",
+    ]
+    assert [may_have_orders(unveil(text).text) for text in said] == [False] * 3

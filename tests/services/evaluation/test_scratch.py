@@ -1,0 +1,55 @@
+"""A namespace for a measurement, in a transaction of its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from memory.services.evaluation.scratch import embed_batches, scratch_namespace
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
+from memory.types import NewMemory
+from tests.services.erasure.test_run import rows_read
+
+COUNT = 1_000
+
+
+@pytest.fixture
+def _outdated(db: None) -> None:
+    """As on a server that had next to nothing until now: PostgreSQL plans for one row of each table."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace"
+            " AND relname LIKE 'memory\\_%' AND relkind IN ('r', 'i')"
+        )
+
+
+@pytest.mark.usefixtures("_outdated")
+def test_a_question_does_not_read_all_of_the_namespace_for_each_of_its_hits():
+    first = timezone.now()
+    said = [
+        NewMemory(
+            session=f"s{number // 40}",
+            role="user",
+            text=f"note {number} word{number % 97}",
+            occurred_at=first + timedelta(minutes=number),
+        )
+        for number in range(COUNT)
+    ]
+    with (
+        scratch_namespace(
+            "big", memories=said, embedded=embed_batches(said), actor="tests", keep=False, now=timezone.now()
+        ) as scope,
+        connection.cursor() as cursor,
+    ):
+        before = rows_read(cursor)
+
+        found = query(scope, Ask("note word5", 10, timezone.now(), dry_run=True), session="other")
+
+        read = rows_read(cursor) - before
+    assert len(found.retrieval.hits) == 10
+    # Each arm may look at every memory once or twice; a look-up of all of them for each candidate would be 50,000.
+    assert read < 10 * COUNT
