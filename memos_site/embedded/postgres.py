@@ -32,8 +32,8 @@ POSTGRES_OPTIONS = {
 }
 
 
-# PostgreSQL's own cache, MiB: a quarter of what the database has on disk when it starts, within these. What is not in it
-# comes from the system's cache, which the kernel takes back when others need memory.
+# PostgreSQL's own cache, MiB: a quarter of what the database has on disk when it starts, within these. What is not in
+# it comes from the system's cache, which the kernel takes back when others need memory.
 LEAST_BUFFERS, MOST_BUFFERS = 128, 512
 
 
