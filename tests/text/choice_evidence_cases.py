@@ -1,6 +1,6 @@
 """Turns, what a language model says that each chooses (or turns down), and whether it may.
 
-Each list was written when the rules of `choice_evidence` stood, and these were mended by it afterwards.
+The first list was written with the rules of `choice_evidence`, each other one when these stood; they were then mended by it.
 """
 
 from __future__ import annotations
