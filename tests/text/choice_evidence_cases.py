@@ -1,6 +1,7 @@
 """Turns, what a language model says that each chooses (or turns down), and whether it may.
 
-The first list was written with the rules of `choice_evidence`, each other one when these stood; they were then mended by it.
+The first list was written with the rules of `choice_evidence`, each other one when these stood; these were then mended
+by it.
 """
 
 from __future__ import annotations
