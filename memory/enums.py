@@ -144,6 +144,7 @@ class FactRefusal(TextChoices):
     PLANNED = "planned", "the turns plan what it says is so"
     NEGATION = "negation", "the turns deny it, or it denies what they say"
     PAST = "past", "the turns say that it was so"
+    TOO_FEW = "too_few", "the choices were made on too few occasions to show a preference"
     GATE = "gate", "the gate would not let it in as it is"
     QUOTA = "quota", "the namespace may hold no more memories"
 

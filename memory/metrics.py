@@ -18,6 +18,11 @@ SECONDS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
 FACTS = Counter("memos_facts_total", "Facts that a language model read in turns, by what became of them", ["outcome"])
+PREFERENCES = Counter(
+    "memos_preferences_total",
+    "Preferences that a language model read in turns, by what became of them; unanswered: turns that it read to no use",
+    ["outcome"],
+)
 
 DELIVERIES = Counter("memos_webhook_deliveries_total", "Attempts to deliver to a webhook, by outcome", ["outcome"])
 
@@ -36,6 +41,13 @@ def count_facts(*, stored: int, merged: int, refused: Mapping[FactRefusal, int])
     by_outcome = {"stored": stored, "merged": merged, **{reason.value: count for reason, count in refused.items()}}
     for outcome, count in by_outcome.items():
         FACTS.labels(outcome).inc(count)
+
+
+def count_preferences(*, taken: int, refused: Mapping[FactRefusal, int], unanswered: int) -> None:
+    """Counts what a language model read in one batch: taken, refused by reason; turns for which it answered rubbish."""
+    by_outcome = {"taken": taken, "unanswered": unanswered, **{str(reason): count for reason, count in refused.items()}}
+    for outcome, count in by_outcome.items():
+        PREFERENCES.labels(outcome).inc(count)
 
 
 def count_delivery(outcome: str) -> None:

@@ -196,7 +196,7 @@ KNOBS: tuple[Knob, ...] = (
         _(
             "rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept "
             "as preferences, and found by requests that share no word with it; model: a language model, if one is set "
-            "up for it, reads what they say, too."
+            "up for it, reads both, too."
         ),
         choices=("off", "rules", "model"),
     ),

@@ -141,12 +141,19 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.st
 
 
 # What newer memories say in the place of words that could not be cut out. Not of what left search, or is back in it.
+# The links come first, of which most memories have none: PostgreSQL's statistics of tables that were filled a moment
+# ago say too little to choose so, and with 505 preferences 50 hits took 3 s.
 _LATER = """(
     SELECT json_agg(json_build_array(n.id, l.start, l."end", n.text, n.retired_spans, n.occurred_at)
                     ORDER BY n.occurred_at DESC, n.id DESC)
-    FROM memory_memorylink l JOIN memory_memory n ON n.namespace_id = l.namespace_id AND n.id = l.memory_id
-    WHERE l.namespace_id = m.namespace_id AND l.other_id = m.id AND l.kind = 'supersedes' AND l.start IS NOT NULL
-      AND n.state = m.state AND n.superseded_by IS NULL AND m.superseded_by IS NULL
+    FROM (
+        SELECT o.memory_id, o.start, o."end" FROM memory_memorylink o
+        WHERE o.namespace_id = m.namespace_id AND o.other_id = m.id AND o.kind = 'supersedes' AND o.start IS NOT NULL
+        OFFSET 0
+    ) AS l, LATERAL (
+        SELECT * FROM memory_memory o WHERE o.namespace_id = m.namespace_id AND o.id = l.memory_id OFFSET 0
+    ) AS n
+    WHERE n.state = m.state AND n.superseded_by IS NULL AND m.superseded_by IS NULL
       AND NOT EXISTS (SELECT FROM memory_retiredstatement r
                       WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id AND r.by = l.memory_id)
 )::text"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory.enums import MemoryState
 from memory.models.sql import fetch
 from memory.retrieval.question import Question
 from memory.types import Scope
@@ -14,12 +15,15 @@ WITH gone AS MATERIALIZED (
       AND (r.withdrawn_at IS NULL OR r.withdrawn_at > %(as_of)s::timestamptz)
       AND (r.retired_at > %(as_of)s::timestamptz
            OR r.valid_to > coalesce(%(valid_at)s::timestamptz, %(as_of)s::timestamptz))
+), preferences AS MATERIALIZED (
+    SELECT id FROM memory_memory WHERE namespace_id = %(namespace_id)s AND is_preference AND state = %(active)s
 ), corpus AS (
-    SELECT greatest(sum(memories), 1)::float8 AS memories FROM memory_namespacestat
-    WHERE namespace_id = %(namespace_id)s
+    SELECT greatest(sum(memories) - (SELECT count(*) FROM preferences), 1)::float8 AS memories
+    FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
 ), idf AS (
     SELECT term, ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5)) AS idf
     FROM memory_posting, corpus c WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
+      AND memory_id NOT IN (SELECT id FROM preferences)
     GROUP BY term, c.memories
 ), asked AS (
     SELECT term, coalesce(i.idf, ln(1 + c.memories)) AS idf
@@ -40,6 +44,7 @@ def matches(scope: Scope, question: Question, *, limit: int) -> dict[str, float]
         "terms": question.terms,
         "as_of": question.as_of,
         "valid_at": question.valid_at,
+        "active": MemoryState.ACTIVE.value,
         "limit": limit,
     }
     return dict(fetch(_MATCHES, parameters, prepared=False))

@@ -22,7 +22,7 @@ from memory.text.utterances import live_statements
 
 # Longer turns are no choices, but texts, and so are longer sentences.
 MAX_TURN_CHARS = 400
-_MAX_SENTENCE_CHARS = 120
+MAX_SENTENCE_CHARS = 120
 MAX_KEY_TERMS = 12
 # Occasions that show a preference, and those that end one when the opposite is chosen.
 NEEDED, ENDING = 3, 2
@@ -94,7 +94,7 @@ def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[Tur
         return []
     found: dict[frozenset[str], TurnChoice] = {}
     for statement in live_statements(text, retired):
-        if statement.speaker or statement.by_agent or len(statement.text) > _MAX_SENTENCE_CHARS:
+        if statement.speaker or statement.by_agent or len(statement.text) > MAX_SENTENCE_CHARS:
             continue
         sentence = statement.text.replace("’", "'").strip()
         one = None if limits.QUOTE.search(sentence) else _read_sentence(sentence.lower())
@@ -157,7 +157,7 @@ def _read_sentence(sentence: str) -> TurnChoice | None:
         cues.EXCEPTION.search(sentence)
         or cues.FOR_OTHERS.search(sentence)
         or cues.PLAYED.search(sentence)
-        or _is_unreal(sentence)
+        or is_unreal(sentence)
     ):
         return None
     for cue in cues.CHINESE if chinese else cues.ENGLISH:
@@ -174,7 +174,7 @@ def _read_sentence(sentence: str) -> TurnChoice | None:
     return None
 
 
-def _is_unreal(sentence: str) -> bool:
+def is_unreal(sentence: str) -> bool:
     """Whether it is supposed or told of others: "could you" asks for something all the same."""
     asked = re.sub(r"\b(?:could|would) you\b", "", sentence)
     return any(one.search(asked) for one in (limits.SUPPOSED, limits.UNSURE, limits.HEARSAY, limits.OVER))

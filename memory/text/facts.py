@@ -26,7 +26,7 @@ MAX_FIELD_CHARS = 120
 MAX_ATTRIBUTE_WORDS = 4
 MAX_SOURCES = 4
 _BARE_FIELDS = ("holder", "attribute", "value", "text")
-_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # What the gate puts in place of what must not be kept.
 _REDACTED = re.compile(r"\bredacted\b", re.IGNORECASE)
 
@@ -105,7 +105,7 @@ def _fields(raw: Mapping[str, Any]) -> tuple[str, str, str, str, date | None] | 
     said: list[str] = []
     for name in _BARE_FIELDS:
         value = raw.get(name)
-        if not isinstance(value, str) or _UNWRITABLE.search(value) or _REDACTED.search(value):
+        if not isinstance(value, str) or UNWRITABLE.search(value) or _REDACTED.search(value):
             return None
         said.append(" ".join(value.split()))
     holder, attribute, value, text = said

@@ -49,6 +49,11 @@ SOMETHING = re.compile(
     r"|[这那它你您他她该此]|我的|我们|的(?:[人书歌]|是)|上一个|前者|后者|第[一二三]"
 )
 OF_OTHERS = re.compile(r"\b(?:this|these|another|you|your|yours|he|she|his|hers|they)\b|[你您他她]")
+# Who tells what "the user" likes does not speak of themselves.
+OF_USERS = re.compile(
+    r"\b(?:the|all|every|each|any|other|another|this|that) (?:other )?users?\b|(?:所有|每个|全部|其他|这个|该)用户",
+    re.IGNORECASE,
+)
 JEST = re.compile(
     r"\b(?:yeah,? right|as if|not!|just love (?:waiting|being|getting|when|how)|oh,? (?:great|wonderful|perfect)|jk|(?:just |only )?(?:kidding|joking))\b|\s/s\b|🙄|😏|才怪|开玩笑|逗你|骗你",
     re.IGNORECASE,

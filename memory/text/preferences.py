@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.enums import Attitude
+from memory.enums import Attitude, FactRefusal
 from memory.text import preference_cues as cues
 from memory.text import preference_limits as limits
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
-from memory.text.facts import Fact, check_fact
-from memory.text.sentences import is_question
+from memory.text.facts import MAX_SOURCES, Fact, check_fact
+from memory.text.sentences import is_first_person, is_question
 from memory.text.statements import Turn
 from memory.text.utterances import live_statements
 
@@ -80,26 +80,52 @@ def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list
     return list({(one.attitude, one.key, one.scope): one for one in found}.values())[:MAX_PER_TURN]
 
 
-def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int, StatedPreference] | None:
-    """The preference that a language model read as `raw` (attitude, wanted, object, text, turn: a number from 1), with
-    the place of its turn; None unless the turn says it, by the rules that facts are checked by."""
-    text, about, place = raw.get("text"), raw.get("object"), raw.get("turn")
-    if not isinstance(text, str) or not isinstance(about, str) or not isinstance(place, int):
-        return None
-    if (
-        raw.get("attitude") not in Attitude.values
-        or not 1 <= place <= len(turns)
-        or not isinstance(raw.get("wanted"), bool)
-    ):
-        return None
-    turn = turns[place - 1]
+def check_preference(
+    raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int
+) -> dict[int, StatedPreference] | FactRefusal:
+    """The preference that a language model read as `raw` (holder, attitude, wanted, object, text, strength from 0 to 1,
+    turns: numbers from 1), by the place of each turn that it names, or why it is none: each of these turns has to be
+    new (from the place `first_new` on), its holder's, and to say it, by the rules that facts are checked by."""
+    text, about, strength, named = raw.get("text"), raw.get("object"), raw.get("strength"), raw.get("turns")
+    if not isinstance(text, str) or not isinstance(about, str) or not isinstance(raw.get("wanted"), bool):
+        return FactRefusal.MALFORMED
+    if raw.get("attitude") not in Attitude.values or not about.split():
+        return FactRefusal.MALFORMED
+    if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
+        return FactRefusal.MALFORMED
+    if not isinstance(named, list) or not 1 <= len(named) <= MAX_SOURCES:
+        return FactRefusal.MALFORMED
+    if not all(type(number) is int and first_new < number <= len(turns) for number in named):
+        return FactRefusal.NO_NEW_SOURCE
+    made = _make(
+        Attitude(raw["attitude"]), text, about.lower(), min(float(strength), cues.STRONG), wanted=raw["wanted"]
+    )
+    if made is None:
+        return FactRefusal.MALFORMED
+    found: dict[int, StatedPreference] = {}
+    for place in sorted({number - 1 for number in named}):
+        refusal = _refuse(raw, turns, place)
+        if refusal is not None:
+            return refusal
+        found[place] = made
+    return found
+
+
+def _refuse(raw: Mapping[str, Any], turns: Sequence[Turn], place: int) -> FactRefusal | None:
+    """Why the turn does not say of its speaker what a model read there."""
+    turn, text = turns[place], str(raw["text"])
     holder = turn.speaker or turn.role
-    spelt = {"holder": holder, "attribute": about.split()[0] if about.split() else "", "value": about, "text": text}
-    checked = check_fact({**spelt, "time": None, "turns": [place]}, turns, first_new=0)
-    if not isinstance(checked, Fact) or limits.ONCE.search(text.lower()) or limits.OVER.search(text.lower()):
-        return None
-    made = _make(Attitude(raw["attitude"]), text, about.lower(), cues.PLAIN, wanted=raw["wanted"])
-    return None if made is None else (place - 1, made)
+    if raw.get("holder") != holder or not is_first_person(turn.text) or limits.OF_USERS.search(turn.text):
+        return FactRefusal.HOLDER
+    if len(turn.text) > MAX_TURN_CHARS or limits.MATERIAL.search(turn.text) or limits.JEST.search(turn.text):
+        return FactRefusal.SUPPOSED
+    spelt = {"holder": holder, "attribute": raw["object"].split()[0], "value": raw["object"], "text": text}
+    checked = check_fact({**spelt, "time": None, "turns": [place + 1]}, turns, first_new=0)
+    if not isinstance(checked, Fact):
+        return checked
+    if limits.ONCE.search(text.lower()):
+        return FactRefusal.UNSUPPORTED
+    return FactRefusal.PAST if limits.OVER.search(text.lower()) else None
 
 
 def _read_sentence(sentence: str) -> Iterator[StatedPreference]:

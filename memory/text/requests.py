@@ -109,7 +109,7 @@ REQUESTS = (
 )
 
 _ADVICE = re.compile(
-    r"\b(?:recommend\w*|suggest(?:ions?)?|advice|advise|ideas? (?:for|of|on)|any (?:good|tips|ideas|thoughts)|tips (?:for|on)"
+    r"\b(?:recommend(?!s\b)\w*|suggest(?:ions?)?|advice|advise|ideas? (?:for|of|on)|any (?:good|tips|ideas|thoughts)|tips (?:for|on)"
     r"|(?:what|which|where|how|who)\b[^.?!]{0,60}\b(?:should|could|can|might|do) (?:i|we)\b|\b(?:i|we) should\b|should (?:i|we)\b"
     r"|(?:what|which|where) (?:is|are|would be) (?:some|innovative|effective|the best|the most|a good|good|great|your|interesting|fun|popular|unique)"
     r"|(?:find|book|get|pick|choose|plan|show|give|make) (?:me|us)\b|help (?:me|us) (?:find|choose|pick|plan|decide|book|select|with)"

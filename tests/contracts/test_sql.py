@@ -36,6 +36,8 @@ WITH_WRITE = "the reading half of a statement that writes"
 COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
+    "memory/retrieval/arms/dense.py": COMPOSED,
+    "memory/retrieval/arms/lexical.py": COMPOSED,
     "memory/retrieval/arms/near_graph.py": COMPOSED,
     "memory/retrieval/arms/preferences.py": ONE_ROUND,
     "memory/retrieval/columns/load.py": ONE_ROUND,
@@ -43,6 +45,7 @@ MEMORY_READERS = {
     "memory/retrieval/hits.py": ONE_ROUND,
     "memory/retrieval/places.py": ONE_ROUND,
     "memory/retrieval/predicate.py": COMPOSED,
+    "memory/retrieval/retired.py": ONE_ROUND,
     "memory/services/entities/extract.py": LOCKS,
     "memory/services/entities/links.py": JOINED,
     "memory/services/erasure/facts.py": LOCKS,

@@ -18,6 +18,8 @@ WITH passages AS MATERIALIZED (
     SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
     FROM memory_memoryvector
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
+      AND (%(preferences)s::bool OR memory_id NOT IN (
+          SELECT id FROM memory_memory WHERE namespace_id = %(namespace_id)s AND is_preference))
     ORDER BY embedding <=> %(vector)s::halfvec, memory_id DESC
     LIMIT %(passages)s
 )
@@ -29,29 +31,31 @@ FROM passages GROUP BY memory_id ORDER BY min(distance)::float4, memory_id DESC 
 _PASSAGES_EACH = 2
 
 
-def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+def search(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
     """The `limit` nearest searchable memories that meet the predicate, or all if they are fewer; 1 − cosine distance
     (−1..1).
 
     A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
-    so none can be crowded out. Scores are exact always; in a large namespace a few of the nearest may be missing: with
-    an HNSW index (`near_graph`), and, without a predicate, in any other (`near_lists`).
+    so none can be crowded out; nor, without `preferences`, by these, but in a large namespace. Scores are exact always;
+    in a large namespace a few of the nearest may be missing: with an HNSW index (`near_graph`), and, without a
+    predicate, in any other (`near_lists`).
     """
     if is_large(scope):
         if hnsw.is_ready(scope, question.model_id):
             hits = near_graph.search(scope, question, limit=limit)
-            return exact(scope, question, limit=limit) if hits is None else hits
+            return exact(scope, question, limit=limit, preferences=preferences) if hits is None else hits
         if question.predicate is None:
             return near_lists.search(scope, question, limit=limit)
-    return exact(scope, question, limit=limit)
+    return exact(scope, question, limit=limit, preferences=preferences)
 
 
-def exact(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+def exact(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
     """As `search`, by comparing every vector of the namespace that the predicate leaves."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
+        "preferences": preferences,
         "limit": limit,
         **(question.predicate.parameters if question.predicate else {}),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from memory.enums import MemoryState
 from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit, ArmStanding, WordHits, rare_terms
 from memory.retrieval.arms.bm25 import weight
@@ -14,19 +15,30 @@ from memory.retrieval.size import is_large
 from memory.text.question_frames import FRAME_TERMS, TERM_WORTH
 from memory.types import Scope
 
+# Preferences say again what turns say: how rare a word is, and how long a memory, they leave as it was without them.
 _STATISTICS = f"""
-WITH corpus AS (
-    SELECT greatest(sum(memories), 1)::float8 AS memories,
-           greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
-    FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
+WITH preferences AS MATERIALIZED (
+    SELECT id, length FROM memory_memory
+    WHERE namespace_id = %(namespace_id)s AND is_preference AND state = '{MemoryState.ACTIVE.value}'
+), counted AS (
+    SELECT s.memories - p.memories AS memories, s.terms - p.terms AS terms
+    FROM (SELECT coalesce(sum(memories), 0) AS memories, coalesce(sum(terms), 0) AS terms
+          FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s) AS s,
+         (SELECT count(*) AS memories, coalesce(sum(length), 0) AS terms FROM preferences) AS p
+), corpus AS (
+    SELECT greatest(memories, 1)::float8 AS memories, greatest(terms::float8 / greatest(memories, 1), 1) AS mean_length
+    FROM counted
 ), hits AS MATERIALIZED (
-    SELECT memory_id, term, frequency, length FROM memory_posting
+    SELECT memory_id, term, frequency, length, memory_id IN (SELECT id FROM preferences) AS is_preference
+    FROM memory_posting
     WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
+), held AS (
+    SELECT term, count(*) FILTER (WHERE NOT is_preference) AS holding FROM hits GROUP BY term
 ), idf AS (
-    SELECT term, count(*) AS holding,
-           ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5))
+    SELECT term, holding,
+           ln(1 + (c.memories - least(holding, c.memories) + 0.5) / (holding + 0.5))
            * CASE WHEN term = ANY(%(framing)s::text[]) THEN {TERM_WORTH} ELSE 1 END AS idf
-    FROM hits, corpus c GROUP BY term, c.memories
+    FROM held, corpus c
 )
 """  # noqa: S608 - put together of constants
 _WEIGHT = weight("i.idf", "h", "c.mean_length")
@@ -34,6 +46,7 @@ _WEIGHT = weight("i.idf", "h", "c.mean_length")
 _SCORED = f"""
 SELECT h.memory_id::text AS memory_id, sum({_WEIGHT}) AS score
 FROM hits h JOIN idf i ON i.term = h.term {{narrowing}}, corpus c
+WHERE %(preferences)s::bool OR NOT h.is_preference
 GROUP BY h.memory_id ORDER BY sum({_WEIGHT})::float4 DESC, h.memory_id DESC
 LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
@@ -42,7 +55,7 @@ _COUNTED = f"""
 {_STATISTICS}
 SELECT * FROM (
     SELECT memory_id AS found, score, NULL::float8 AS memories FROM ({_SCORED}) AS scored
-    UNION ALL SELECT i.term, i.holding, c.memories FROM corpus c LEFT JOIN idf i ON true
+    UNION ALL SELECT i.term, i.holding, c.memories FROM corpus c LEFT JOIN idf i ON i.holding > 0
 ) AS rows
 ORDER BY memories NULLS FIRST, score::float4 DESC, found DESC
 """  # noqa: S608 - put together of constants
@@ -52,8 +65,9 @@ def search(scope: Scope, question: Question, *, limit: int) -> WordHits:
     """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics, and these.
     Words that questions are made of, whatever they are about (`text/question_frames.py`), count half.
 
-    A predicate narrows which memories are scored; how rare a term is, the whole namespace says. In a large namespace
-    without one, common words rank what rarer ones find (`rare_terms`).
+    A predicate narrows which memories are scored; how rare a term is, the whole namespace says, without its
+    preferences, which only questions that search them find. In a large namespace without a predicate, common words rank
+    what rarer ones find (`rare_terms`), and preferences count as all memories do.
     """
     if not question.terms:
         return WordHits([], 0.0, {})
@@ -103,6 +117,7 @@ def _parameters(scope: Scope, question: Question, limit: int | None) -> dict[str
         "namespace_id": scope.namespace_id,
         "terms": list(question.terms),
         "framing": [term for term in question.terms if term in FRAME_TERMS],
+        "preferences": question.searches_preferences,
         "limit": limit,
         **(question.predicate.parameters if question.predicate else {}),
     }

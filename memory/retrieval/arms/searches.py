@@ -57,7 +57,8 @@ def _find_by_entities(scope: Scope, question: Question, findings: Findings, pool
 
 
 def _find_by_meaning(scope: Scope, question: Question, findings: Findings, pool: int) -> None:
-    hits = dense.search(scope, question, limit=max(DENSE_POOL, pool))
+    searched = question.searches_preferences
+    hits = dense.search(scope, question, limit=max(DENSE_POOL, pool), preferences=searched)
     findings.cosines |= {hit.memory_id: hit.score for hit in hits}
     findings.ranks["dense"] = {hit.memory_id: hit.rank for hit in hits}
 
@@ -65,7 +66,8 @@ def _find_by_meaning(scope: Scope, question: Question, findings: Findings, pool:
 def _find_by_time(scope: Scope, question: Question, findings: Findings, pool: int) -> None:
     """What is nearest in meaning among the memories of the times that the question names."""
     then = replace(question, predicate=predicate.both(question.predicate, predicate.within(question.spans)))
-    findings.cosines |= {hit.memory_id: hit.score for hit in dense.search(scope, then, limit=TIME_POOL)}
+    hits = dense.search(scope, then, limit=TIME_POOL, preferences=question.searches_preferences)
+    findings.cosines |= {hit.memory_id: hit.score for hit in hits}
 
 
 # Those that read the question's words run while its vector is being made.

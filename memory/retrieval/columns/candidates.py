@@ -50,7 +50,9 @@ def find(
     measured = columns.cosines(question.vector)
     found = np.zeros(0, np.int64)
     if "lexical" in taking_part and question.terms:
-        rows, scores, by_words = columns.by_words(question.terms, statistics, limit=max(LEXICAL_POOL, pool))
+        rows, scores, by_words = columns.by_words(
+            question.terms, statistics, limit=max(LEXICAL_POOL, pool), preferences=question.searches_preferences
+        )
         bm25[rows] = scores
         ranks["lexical"] = _ranks(columns, rows)
         found = rows
@@ -61,14 +63,15 @@ def find(
             mentions[row] = worth
         found = np.concatenate([found, np.flatnonzero(mentions)])
     near = np.zeros(0, np.int64)
+    searched = np.ones(size, bool) if question.searches_preferences else ~columns.is_preference
     if "dense" in taking_part:
-        near = columns.nearest(measured, limit=max(DENSE_POOL, pool))
+        near = columns.nearest(measured, limit=max(DENSE_POOL, pool), among=searched)
         ranks["dense"] = _ranks(columns, near)
     told = columns.rows_of({**preferences, **topics})
     found = np.concatenate([found, told])
     in_span = _in_span(columns.occurred, question)
     if "time" in taking_part and question.spans:
-        near = np.concatenate([near, columns.nearest(measured, limit=TIME_POOL, among=in_span)])
+        near = np.concatenate([near, columns.nearest(measured, limit=TIME_POOL, among=in_span & searched)])
     cosine[near] = measured[near]
     found = np.concatenate([found, near])
     pairs = np.zeros((0, 3), np.int64)

@@ -69,10 +69,10 @@ class Row(NamedTuple):
 
 
 class TermStatistics(NamedTuple):
-    """What BM25 needs of a namespace as a whole: how many memories it has, and how many terms they have on average."""
+    """What BM25 needs of a namespace as a whole: how many memories it has, and how many terms they have together."""
 
-    memories: float
-    mean_length: float
+    memories: int
+    terms: int
 
 
 class Columns:
@@ -176,12 +176,19 @@ class Columns:
         return self._best(rows, cosines[rows], limit=limit)[0]
 
     def by_words(
-        self, asked: Sequence[str], statistics: TermStatistics, *, limit: int
+        self, asked: Sequence[str], statistics: TermStatistics, *, limit: int, preferences: bool
     ) -> tuple[np.ndarray, np.ndarray, WordHits]:
-        """The `limit` rows with the highest BM25 score, best first, their scores, and what `lexical.search` counts."""
+        """The `limit` rows with the highest BM25 score, best first, their scores, and what `lexical.search` counts.
+
+        `preferences`: they are among the rows. How rare a term is, and how long a memory, the others say.
+        """
         scores = np.zeros(self._size)
         holding: dict[str, int] = {}
-        alive, lengths = self.alive, self.length
+        alive, lengths, is_preference = self.alive, self.length, self.is_preference
+        of_preferences = lengths[alive & is_preference]
+        counted = statistics.memories - len(of_preferences)
+        memories = float(max(counted, 1))
+        mean_length = max((statistics.terms - int(of_preferences.sum())) / max(counted, 1), 1.0)
         for term in asked:
             found = self.terms.postings(term)
             if found is None:
@@ -189,14 +196,19 @@ class Columns:
             rows, frequencies = found
             here = alive[rows]
             rows, frequencies = rows[here], frequencies[here]
+            of_others = ~is_preference[rows]
+            held = int(of_others.sum())
+            if held:
+                holding[term] = held
+            if not preferences:
+                rows, frequencies = rows[of_others], frequencies[of_others]
             if len(rows):
-                holding[term] = len(rows)
-                idf = term_idf(term, holding=len(rows), memories=statistics.memories)
-                damped = K1 * (1 - B + B * lengths[rows] / statistics.mean_length)
+                idf = term_idf(term, holding=held, memories=memories)
+                damped = K1 * (1 - B + B * lengths[rows] / mean_length)
                 scores[rows] += idf * frequencies * (K1 + 1) / (frequencies + damped)
         rows = np.flatnonzero(scores)
         best, of_best = self._best(rows, scores[rows], limit=limit)
-        return best, of_best, WordHits([], statistics.memories, holding)
+        return best, of_best, WordHits([], memories, holding)
 
     def around(self, rows: np.ndarray, *, turns: int) -> np.ndarray:
         """Integers [pairs, 3]: of `rows` and those of their sessions that are at most `turns` turns away, in the order

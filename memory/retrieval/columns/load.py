@@ -20,10 +20,9 @@ from memory.retrieval.places import QUESTION_TOKENS
 
 # What transactions that the snapshot `seen` did not see have changed; rows before `oldest` it did see.
 CHANGES = """(
-    SELECT pg_current_snapshot()::text AS snapshot, s.memories, s.mean_length, c.memory_ids, c.alias_ids
+    SELECT pg_current_snapshot()::text AS snapshot, s.memories, s.terms, c.memory_ids, c.alias_ids
     FROM (
-        SELECT greatest(sum(memories), 1)::float8 AS memories,
-               greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
+        SELECT coalesce(sum(memories), 0)::bigint AS memories, coalesce(sum(terms), 0)::bigint AS terms
         FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
     ) AS s, (
         SELECT array_agg(DISTINCT subject::text) FILTER (WHERE NOT of_alias) AS memory_ids,
@@ -124,10 +123,8 @@ def parameters_of_changes(seen: Snapshot) -> dict[str, Any]:
 
 def changes_of(row: Sequence[Any], started: float) -> Changes:
     """A row of CHANGES, in the order of its columns, asked for at `started` (monotonic seconds)."""
-    snapshot, memories, mean_length, memory_ids, alias_ids = row
-    return Changes(
-        Snapshot(snapshot), TermStatistics(memories, mean_length), memory_ids or [], alias_ids or [], started
-    )
+    snapshot, memories, terms, memory_ids, alias_ids = row
+    return Changes(Snapshot(snapshot), TermStatistics(memories, terms), memory_ids or [], alias_ids or [], started)
 
 
 def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns, Snapshot]:

@@ -29,7 +29,8 @@ from memory.services.memories import retire, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
-from memory.text.choices import find_occasions, is_enough
+from memory.text.choice_evidence import find_occasion
+from memory.text.choices import is_enough
 from memory.text.facts import is_still_told
 from memory.text.preferences import read_preferences
 from memory.types import Scope, system_access
@@ -105,19 +106,19 @@ def _is_shown_by_choices(memory: Memory) -> bool:
 def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
     """Whether the choices that are left of those that it rests on are enough."""
     said = preference.metadata[PREFERENCE_KEY]
-    own = (frozenset(map(str, said.get("key") or ())), bool(said.get("wanted")))
-    run = [
-        one
-        for row in _list_holding(links, sources)
-        for one in find_occasions(
+    key = frozenset(map(str, said.get("key") or ()))
+    found = [
+        find_occasion(
             row.pk,
             text=row.text,
             retired=spans_of(row.retired_spans),
             place=(row.session, row.occurred_at.date().isoformat()),
+            about=str(said.get("object", "")),
+            wanted=bool(said.get("wanted")),
         )
-        if (one.choice.key, one.choice.wanted) == own
+        for row in _list_holding(links, sources)
     ]
-    return is_enough(run)
+    return is_enough([one for one in found if one is not None and one.choice.key == key])
 
 
 def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:

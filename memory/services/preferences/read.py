@@ -8,30 +8,32 @@ and one that is made twice stores nothing twice.
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
-from memory.enums import GateDecision, MemoryState, PreferenceReading, Review, Role
+from memory import metrics
+from memory.enums import FactRefusal, GateDecision, MemoryState, PreferenceReading, Review, Role
+from memory.errors import LLMUnavailable
 from memory.gate.judge import judge
 from memory.models import Memory, Session
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import spans_of
-from memory.providers.llm_preferences import find_preference_reader
-from memory.services.facts.store import lock_as_read, take_quota, turn_of
+from memory.providers.llm_preferences import LLMPreferenceReader, find_preference_reader
+from memory.services.facts.store import lock_as_read, take_quota
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.jobs import queue
 from memory.services.preferences import store
 from memory.services.preferences.choices import READ, find_shown
 from memory.services.preferences.due import reading_of
+from memory.services.preferences.model import read_by_model, without_known
 from memory.services.preferences.store import NewPreference
 from memory.services.tenancy.policy import in_force
-from memory.stores import model_calls
-from memory.text.preferences import StatedPreference, check_preference, read_preferences
+from memory.text.preferences import StatedPreference, read_preferences
 from memory.types import Scope
 
 # Turns that one transaction takes in: of rules, and of those that a model reads at a time.
@@ -40,30 +42,44 @@ BATCH_TURNS, MODEL_TURNS = 200, 12
 
 @dataclass(slots=True)
 class PreferencesRead:
-    """What came of a run: turns that were read; preferences that were stored, said again, or took an older's place."""
+    """What came of a run: turns that were read; preferences that were stored, said again, or took an older's place.
+
+    `refused`: what a language model answered and the turns do not show, by reason; `unanswered`: turns of which it
+    answered what is of no use, so that rules alone have read them.
+    """
 
     turns: int = 0
     stored: int = 0
     merged: int = 0
     superseded: int = 0
+    refused: Counter[FactRefusal] = field(default_factory=Counter)
+    unanswered: int = 0
 
     def __iadd__(self, other: PreferencesRead) -> PreferencesRead:
         self.turns += other.turns
         self.stored += other.stored
         self.merged += other.merged
         self.superseded += other.superseded
+        self.refused += other.refused
+        self.unanswered += other.unanswered
         return self
 
 
 def read_session(scope: Scope, *, session: str, now: datetime) -> PreferencesRead:
     """Reads what is new in the session, batch by batch; nothing while the policy does not want it.
 
-    Raises LLMUnavailable when a model is to read and does not answer: what was stored before stays.
+    Raises LLMUnavailable when a model is to read and does not answer: what rules read in the next turns is stored all
+    the same, and the model reads them when the job is made again. What it answers to no use is counted.
     """
     done = PreferencesRead()
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     while (reading := reading_of(scope.namespace_id)) != PreferenceReading.OFF:
-        read = _read_batch(scope, session, reading, now=now)
+        reader = find_preference_reader() if reading == PreferenceReading.MODEL else None
+        try:
+            read = _read_batch(scope, session, reader, now=now)
+        except LLMUnavailable:
+            _read_batch(scope, session, None, goes_on=False, now=now)
+            raise
         if read is None:
             break
         done += read
@@ -82,24 +98,30 @@ def read_namespace(scope: Scope, *, now: datetime) -> PreferencesRead:
     return done
 
 
-def _read_batch(scope: Scope, session: str, reading: PreferenceReading, *, now: datetime) -> PreferencesRead | None:
-    """Reads the oldest turns that were not read yet; None when there are none, or when another run reads them."""
+def _read_batch(
+    scope: Scope, session: str, reader: LLMPreferenceReader | None, *, goes_on: bool = True, now: datetime
+) -> PreferencesRead | None:
+    """Reads the oldest turns that were not read yet; None when there are none, or when another run reads them.
+
+    `goes_on`: they count as read afterwards.
+    """
     state = Session.objects.in_scope(scope).filter(name=session).first()
     if state is None or state.message_count <= state.preference_turn:
         return None
-    reader = find_preference_reader() if reading == PreferenceReading.MODEL else None
     rows = Memory.objects.in_scope(scope).in_session(session).filter(turn__gt=state.preference_turn).order_by("turn")
     new = list(rows.only(*READ)[: MODEL_TURNS if reader else BATCH_TURNS])
     last = new[-1].turn if new else state.message_count
     told = [row for row in new if _may_be_read(row)]
     found = [NewPreference(row, one) for row in told for one in read_preferences(row.text, spans_of(row.retired_spans))]
-    if reader and told:
-        turns = [turn_of(row) for row in told]
-        answered = reader.read_preferences(turns)
-        model_calls.note_answer(model_calls.LANGUAGE)
-        found += _check(told, answered, found)
-    shown, reversals = find_shown(scope, told)
-    found = [one for one in [*found, *shown] if _let_in(scope, one)]
+    by_model = read_by_model(scope, reader, told) if reader and told else None
+    shown, reversals = find_shown(scope, told, by_model.choices if by_model else ())
+    refused: Counter[FactRefusal] = Counter()
+    if by_model:
+        found += without_known(by_model.stated, found)
+        refused += by_model.refused
+    let_in = [one for one in [*found, *shown] if _let_in(scope, one)]
+    refused[FactRefusal.GATE] += sum(one.by_model for one in [*found, *shown]) - sum(one.by_model for one in let_in)
+    found = let_in
     embedded = embed_or_none([passages_to_embed(one.stated.text, one.turn.speaker) for one in found]) if found else None
     with transaction.atomic():
         room = take_quota(scope, len(found), now=now)
@@ -115,10 +137,27 @@ def _read_batch(scope: Scope, session: str, reading: PreferenceReading, *, now: 
             transaction.set_rollback(True)
             return PreferencesRead()
         stored = store.store_preferences(scope, session, found[:room], embedded, reversals=reversals, now=now)
-        Session.objects.in_scope(scope).filter(name=session).update(preference_turn=last)
-        if found or stored.superseded:
-            store.record(scope, session, stored, turns=len(told), now=now)
-    return PreferencesRead(len(told), len(stored.made), stored.merged, stored.superseded)
+        if goes_on:
+            Session.objects.in_scope(scope).filter(name=session).update(preference_turn=last)
+        refused[FactRefusal.QUOTA] += sum(one.by_model for one in found[room:])
+        done = PreferencesRead(len(told), len(stored.made), stored.merged, stored.superseded, +refused)
+        if by_model and not by_model.answered:
+            done.unanswered = len(told)
+        if found or stored.superseded or done.refused or done.unanswered:
+            store.record(scope, session, stored, _describe(done, reader), now=now)
+    if by_model:
+        taken = sum(one.by_model for one in found[:room])
+        metrics.count_preferences(taken=taken, refused=done.refused, unanswered=done.unanswered)
+    return done
+
+
+def _describe(done: PreferencesRead, reader: LLMPreferenceReader | None) -> dict[str, Any]:
+    """What a batch read, in figures, for the audit log."""
+    figures: dict[str, Any] = {"turns": done.turns}
+    if reader is not None:
+        refused = {str(reason): count for reason, count in sorted(done.refused.items())}
+        figures |= {"model": reader.name, "refused": refused, "unanswered": done.unanswered}
+    return figures
 
 
 def _may_be_read(memory: Memory) -> bool:
@@ -128,22 +167,6 @@ def _may_be_read(memory: Memory) -> bool:
         and memory.superseded_by is None
         and memory.review != Review.SUSPECTED
     )
-
-
-def _check(told: Sequence[Memory], answered: Sequence[dict], found: Sequence[NewPreference]) -> list[NewPreference]:
-    """Those of what a model answered that the turns say and that the rules have not read already."""
-    known: set[tuple[uuid.UUID, frozenset[str]]] = {(one.turn.pk, one.stated.key) for one in found}
-    turns = [turn_of(row) for row in told]
-    checked: list[NewPreference] = []
-    for raw in answered:
-        read = check_preference(raw, turns)
-        if read is None:
-            continue
-        place, stated = read
-        if (told[place].pk, stated.key) not in known:
-            known.add((told[place].pk, stated.key))
-            checked.append(NewPreference(told[place], stated, by_model=True))
-    return checked
 
 
 def _let_in(scope: Scope, new: NewPreference) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -185,14 +185,14 @@ def store_preferences(
     return done
 
 
-def record(scope: Scope, session: str, stored: StoredPreferences, *, turns: int, now: datetime) -> None:
-    """Records what came of a batch, in figures."""
+def record(scope: Scope, session: str, stored: StoredPreferences, read: Mapping[str, Any], *, now: datetime) -> None:
+    """Records what came of a batch, in figures; `read`: those of reading."""
     audit.record(
         scope,
         AuditEvent.PREFERENCES_READ,
         session=session,
         details={
-            "turns": turns,
+            **read,
             "stored": len(stored.made),
             "merged": stored.merged,
             "superseded": stored.superseded,

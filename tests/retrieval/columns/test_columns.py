@@ -187,3 +187,25 @@ def test_whatever_has_been_written_both_ways_find_the_same(opened, steps, seed):
         history.take(step)
         for text in history.chance.sample(QUESTIONS, 2):
             compare(history.scope, text)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("search", [search_by_sql, search_by_columns])
+def test_what_questions_of_facts_find_is_the_same_before_preferences_were_read_and_after(opened, search):
+    namespace = Namespace.objects.create(name=f"n{uuid.uuid4().hex[:12]}")
+    scope = Scope(namespace.pk, namespace.name, "tests")
+    now = timezone.now()
+    said = ("I love green tea.", "I avoid lively places.", "I usually drink tea.", "The tea was cold.", "Bo sells tea.")
+    for number in range(40):
+        text = f"{said[number % len(said)]} Number {number} of the list."
+        ingest(scope, memory=NewMemory(session="s1", role="user", text=text, speaker="Ana"), now=now)
+    questions = ("Who sells tea?", "Where are lively places?", "What was cold?", "green tea", "Number 7")
+    before = [search(scope, text)[0] for text in questions]
+    put_policy(scope, wanted={"preferences": "rules"}, now=now)
+    assert read_session(scope, session="s1", now=now).stored == 3
+    for text, one in zip(questions, before, strict=True):
+        other = search(scope, text)[0]
+        assert one.ids == other.ids
+        assert one.weights == other.weights
+        for name, values in one.values.items():
+            np.testing.assert_array_equal(values, other.values[name], err_msg=name)
