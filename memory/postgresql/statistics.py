@@ -20,15 +20,23 @@ FROM pg_class WHERE oid = 'memory_memory'::regclass
 """
 
 
-def refresh(namespace_id: int) -> None:
-    """Has PostgreSQL count again when the namespace is a good part of all there is.
+def refresh(namespace_id: int) -> bool:
+    """Has PostgreSQL count again when the namespace is a good part of all there is; says whether it did.
 
     For a transaction that fills a namespace and searches it: autovacuum does not see its rows, and on a server that
     had few until then each look-up of one row would read all of the namespace. A table that somebody else is counting
-    is left to them.
+    is left to them. Until the transaction ends nobody else vacuums the tables, and the figures outlive it when it is
+    rolled back: then `count` once more.
     """
     with connection.cursor() as cursor:
         cursor.execute(_IS_OUTDATED, [namespace_id, CHANGED_SHARE])
         [(is_outdated,)] = cursor.fetchall()
-        if is_outdated:
-            cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(_TABLES)}")
+    if is_outdated:
+        count()
+    return bool(is_outdated)
+
+
+def count() -> None:
+    """Has PostgreSQL count what is in the tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(_TABLES)}")

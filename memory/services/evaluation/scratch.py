@@ -48,10 +48,12 @@ def scratch_namespace(
         for number, vectors in enumerate(embedded):
             batch = memories[number * BATCH : (number + 1) * BATCH]
             write([_row(scope, memory) for memory in batch], vectors, now=now)
-        statistics.refresh(scope.namespace_id)
+        is_counted = statistics.refresh(scope.namespace_id)
         yield scope
         if not keep:
             transaction.set_rollback(True)
+    if is_counted:
+        statistics.count()
 
 
 def _row(scope: Scope, memory: NewMemory) -> MemoryRow:

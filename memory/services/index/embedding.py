@@ -7,7 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +55,7 @@ INLINE_PASSAGES = 6_000
 # so that the first are soon on their way, and enough for a good many runs of the model each.
 BESIDE_MEMORIES = 64
 BESIDE_PASSAGES = 64
+PARTS_LEFT = 2
 # Of one memory: a turn with more is a document, whose sender does not wait for its vectors (a quarter of a second).
 INLINE_PASSAGES_EACH = 64
 
@@ -240,9 +241,13 @@ class BatchEmbedding:
             return None
         return Expected(self._model.id, {place for place, _ in self._places})
 
+    def wait_for_most(self) -> None:
+        """Until no more than PARTS_LEFT are in the making: whoever locks rows from then on locks them for a moment."""
+        wait(self._making[:-PARTS_LEFT])
+
     def wait(self) -> Embedded | None:
-        """The vectors of all that was added, as `embed_short_or_none` has them."""
-        expected = self.expected
+        """The vectors of all that was added, as `embed_short_or_none` has them. Nothing is expected from then on."""
+        expected, self._model = self.expected, None
         if expected is None:
             return embed_short_or_none(self._memories)
         try:

@@ -15,7 +15,7 @@ from django.db import DatabaseError, transaction
 from memory import deadline
 from memory.enums import Degradation, GateDecision
 from memory.errors import RedisAway
-from memory.services.index.embedding import BatchEmbedding, Embedded, passages_to_embed
+from memory.services.index.embedding import BatchEmbedding, Embedded, Expected, passages_to_embed
 from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write, write_vectors
 from memory.services.ingestion.admission import JudgedTurn, judge_turn, keep_out, within_quota
 from memory.services.ingestion.second_opinion import hear_model
@@ -66,9 +66,13 @@ def ingest_batch(
         turns, offered = _judge(items, vectors)
         turns, unheard = hear_model(turns, now=now)
         rows, places = _find_rows(turns, offered)
-        embedded = None if vectors.expected else _only(vectors.wait(), places, of=len(offered))
+        has_quota = _has_quota(rows)
+        vectors.wait_for_most()
+        # Who takes from a quota locks it for all that write into the namespace.
+        awaited = None if has_quota else vectors.expected
+        made = None if awaited else vectors.wait()
         deadline.check()
-        if idempotency or beside or vectors.expected or len(rows) < len(turns) or _has_quota(rows):
+        if idempotency or beside or awaited or len(rows) < len(turns) or has_quota:
             with transaction.atomic():
                 if idempotency and not answers.claim(
                     idempotency,
@@ -83,14 +87,18 @@ def ingest_batch(
                 if allowed != turns:
                     turns = allowed
                     rows, places = _find_rows(turns, offered)
-                    embedded = _only(embedded, places, of=len(offered))
                     if idempotency:
                         answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
                 if beside:
                     beside([turn.outcome for turn in turns])
                 keep_out(turns, now=now)
-                sessions, embedded = _write(rows, places, vectors, embedded, now=now) if rows else ([], None)
+                if awaited and rows:
+                    sessions, embedded = _write_beside(rows, places, awaited, vectors, now=now)
+                else:
+                    embedded = made and made.only(places)
+                    sessions = write(rows, embedded, now=now) if rows else []
         else:
+            embedded = made
             sessions = write(rows, embedded, now=now)
     degraded = finish(rows, sessions, embedded, now=now) + unheard
     if idempotency and degraded:
@@ -163,29 +171,19 @@ def _row(turn: JudgedTurn) -> MemoryRow:
     return prepare_row(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in)
 
 
-def _only(embedded: Embedded | None, places: Sequence[int], *, of: int) -> Embedded | None:
-    return embedded if embedded is None or len(places) == of else embedded.only(places)
-
-
 def _has_quota(rows: Sequence[MemoryRow]) -> bool:
     return any(quota.has_quota(row.scope.namespace_id) for row in rows)
 
 
-def _write(
-    rows: Sequence[MemoryRow],
-    places: Sequence[int],
-    vectors: BatchEmbedding,
-    embedded: Embedded | None,
-    *,
-    now: datetime,
+def _write_beside(
+    rows: Sequence[MemoryRow], places: Sequence[int], awaited: Expected, vectors: BatchEmbedding, *, now: datetime
 ) -> tuple[list[SessionState], Embedded | None]:
-    """Stores the rows, beside the making of their vectors where these are awaited, and says which vectors they have.
-    Inside a transaction.
+    """Stores the rows while the last of their vectors are made, and these too, if they come. Inside a transaction.
+
+    Says which vectors they have.
     """
-    if vectors.expected is None:
-        return write(rows, embedded, now=now), embedded
     unwritten = transaction.savepoint()
-    sessions = write(rows, vectors.expected.only(places), now=now)
+    sessions = write(rows, awaited.only(places), now=now)
     made = vectors.wait()
     deadline.check()
     if made is None:

@@ -53,3 +53,20 @@ def test_a_question_does_not_read_all_of_the_namespace_for_each_of_its_hits():
     assert len(found.retrieval.hits) == 10
     # Each arm may look at every memory once or twice; a look-up of all of them for each candidate would be 50,000.
     assert read < 10 * COUNT
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_counted_goes_with_the_namespace(alice, remember):
+    remember(alice, "One memory stays.")
+    said = [NewMemory(session="s", role="user", text=f"note {number}") for number in range(COUNT)]
+    with scratch_namespace(
+        "big", memories=said, embedded=embed_batches(said), actor="tests", keep=False, now=timezone.now()
+    ):
+        assert known_rows() >= COUNT
+    assert known_rows() < COUNT / 10
+
+
+def known_rows() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'memory_memory'::regclass")
+        return float(cursor.fetchone()[0])

@@ -24,6 +24,7 @@ from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory
 from tests.providers.endpoint import serving
 from tests.services.ingestion.test_second_opinion import ATTACK, UNSURE, says
+from tests.threads import together
 
 COUNT = 150
 
@@ -192,3 +193,46 @@ def test_a_model_that_is_replaced_meanwhile_leaves_memories_that_lack_the_vector
     ingest_batch(turns(alice, distinct()), now=now)
 
     assert Memory.objects.across_namespaces().filter(embedded=False).count() == COUNT
+
+
+def test_vectors_stay_with_their_memories_where_a_model_and_a_quota_keep_turns_out(alice, provider, now, settings):
+    settings.MEMOS_LLM_ENABLED = settings.MEMOS_LLM_GATE = True
+    settings.MEMOS_LLM_API_KEY, settings.MEMOS_LLM_MODEL = "k-1", "m"
+    put_policy(alice.scope, wanted={"quota": {"memories": 6}}, now=now)
+    texts = distinct(10)
+    texts[2] = UNSURE
+    with serving(lambda body: says({"verdicts": [True]})) as endpoint:
+        settings.MEMOS_LLM_BASE_URL = endpoint.url
+        ingest_batch(turns(alice, texts), now=now)
+
+    assert_own_vectors(provider, texts[:2] + texts[3:7])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("quota", [None, 10_000])
+def test_nobody_waits_for_a_long_batch_whose_vectors_are_being_made(alice, provider, now, quota):
+    if quota:
+        put_policy(alice.scope, wanted={"quota": {"memories": quota}}, now=now)
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold(texts: Sequence[str]) -> None:
+        if len(texts) > 1:
+            held.set()
+            assert go_on.wait(30)
+
+    def send(number: int) -> None:
+        if number == 0:
+            ingest_batch(turns(alice, distinct()), now=now)
+            return
+        assert held.wait(30)
+        for session in ("s1", "s9"):
+            memory = NewMemory(session=session, role="user", text=f"Said in {session} meanwhile.")
+            ingest_batch([(alice.scope, memory)], now=now)
+        stored.append(Memory.objects.across_namespaces().count())
+        go_on.set()
+
+    provider.before, stored = hold, []
+    together(2, send)
+
+    assert stored == [2]
+    assert_own_vectors(provider, [*distinct(), "Said in s1 meanwhile.", "Said in s9 meanwhile."])
