@@ -32,7 +32,7 @@ class FiledVectors:
         dtype = ivf.code_dtype(self._centroids.shape[1])
         parts = [np.frombuffer(bytes(codes), dtype=dtype) for _, _, codes in rows]
         codes = np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
-        keys = codes["id"].astype("S16")
+        keys = np.ascontiguousarray(codes["id"]).view("S16")
         order = np.argsort(keys, kind="stable")
         self._keys, self._signs = keys[order], codes["signs"][order]
         self._row = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[order]
