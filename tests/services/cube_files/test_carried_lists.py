@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import threading
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,7 @@ from memory.services.memories import edit
 from memory.services.sessions.reset import reset_session
 from memory.types import NewDocument, NewMemory, Scope, system_access
 from tests.services.cube_files.hostile import make, memory_line, write
+from tests.threads import together
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 STAFF = system_access("staff:ann")
@@ -300,8 +302,18 @@ def test_a_load_that_was_killed_goes_on(alice, bob, cube, monkeypatch):
         keep_up(now=NOW)
         check_lists(bob.scope)
 
+    file, filed = ArrivingLists.file, [0]
+
+    def die_in_a_batch(*arguments: Any) -> int:
+        found = file(*arguments)
+        filed[0] += 1
+        if filed[0] == 2:
+            raise Killed
+        return found
+
     monkeypatch.setattr(local, "store_batch", die)
-    for _ in range(2):
+    monkeypatch.setattr(ArrivingLists, "file", die_in_a_batch)
+    for _ in range(3):
         with pytest.raises(Killed):
             load_cube(bob.scope, cube)
         check_lists(bob.scope)
@@ -310,6 +322,30 @@ def test_a_load_that_was_killed_goes_on(alice, bob, cube, monkeypatch):
     assert lists_of(bob.scope) == lists_of(alice.scope)
     check_lists(bob.scope)
     assert look(bob.scope) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_load_and_the_worker_at_the_same_time(alice, bob, cube, monkeypatch):
+    monkeypatch.setattr(load, "BATCH", 20)
+    over = threading.Event()
+
+    def bring() -> None:
+        try:
+            load_cube(bob.scope, cube)
+        finally:
+            over.set()
+
+    def keep_at_it() -> None:
+        rows = IVFList.objects.in_scope(bob.scope)
+        while not over.is_set():
+            # Every list that is not small is compared with its vectors.
+            rows.filter(size__gte=8).update(refreshed_at=datetime(2000, 1, 1, tzinfo=UTC))
+            keep_up(now=timezone.now(), seconds=5)
+
+    together([bring, keep_at_it])
+    check_lists(bob.scope)
+    assert {number for number in lists_of(bob.scope)} == {number for number in lists_of(alice.scope)}
+    assert unfiled(bob.scope) <= UNFILED
 
 
 @pytest.mark.django_db
