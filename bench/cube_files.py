@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/cube_files.py --memories 100000
 
-On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched without
-IVF lists first, so every vector is compared; then with lists, which are drawn at random in each.
+On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched by
+comparing every vector; then by IVF lists, as the file brings them (beyond MEMOS_LARGE_NAMESPACE_MEMORIES only);
+then by lists that the loaded namespace has made anew.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ import django
 
 django.setup()
 
+from django.conf import settings
 from django.utils import timezone
 
+from memory import caches
 from memory.enums import EmbeddingState
-from memory.models import EmbeddingModel
+from memory.models import EmbeddingModel, IVFIndex, IVFList, MemoryVector
 from memory.postgresql import reach
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load_options import LoadOptions
@@ -75,10 +78,11 @@ def _make_filler(dice: random.Random) -> str:
     )
 
 
-def compare(one: Scope, other: Scope, seed: int) -> tuple[int, float]:
-    """Of how many questions the two namespaces answer the same texts in the same order with the same scores; and how
-    much of the answers they share, 0 to 1.
+def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
+    """Prints of how many questions the two namespaces answer the same texts in the same order with the same scores; and
+    how much of the answers they share, 0 to 1.
     """
+    caches.forget_all()
     dice = random.Random(seed)
     equal, shared = 0, 0.0
     for _ in range(QUESTIONS):
@@ -87,7 +91,7 @@ def compare(one: Scope, other: Scope, seed: int) -> tuple[int, float]:
         equal += first == second
         texts = {text for text, _ in first}
         shared += len(texts & {text for text, _ in second}) / max(1, len(texts))
-    return equal, shared / QUESTIONS
+    print(f"{by}, equal answers: {equal} of {QUESTIONS}; they share {shared / QUESTIONS:.3f}", flush=True)
 
 
 def make_lists(scope: Scope) -> None:
@@ -117,6 +121,7 @@ def main() -> None:
         began = time.perf_counter()
         fill(source, options.memories, options.seed)
         print(f"{source.namespace}: filled in {time.perf_counter() - began:.1f} s", flush=True)
+    make_lists(source)
     with tempfile.TemporaryDirectory() as folder:
         for vectors in (False, True):
             path = Path(folder) / f"{vectors}.memcube"
@@ -133,17 +138,21 @@ def main() -> None:
                 target, path, options=LoadOptions(), dry_run=dry_run, clock=timezone.now, report=lambda *_: None
             )
             print(
-                f"load, dry run {dry_run}: {dict(outcome.counts['memories'])}, {time.perf_counter() - began:.1f} s "
+                f"load, dry run {dry_run}: {dict(outcome.counts['memories'])}, "
+                f"lists {dict(outcome.counts['ivf_lists'])}, {time.perf_counter() - began:.1f} s "
                 f"({time.process_time() - cpu:.1f} s of CPU)",
                 flush=True,
             )
-            if not dry_run:
-                equal, shared = compare(source, target, options.seed)
-                print(f"equal answers: {equal} of {QUESTIONS}; they share {shared:.3f}", flush=True)
-    make_lists(source)
+    compare(source, target, options.seed, by="by the lists of the file")
+    large = settings.MEMOS_LARGE_NAMESPACE_MEMORIES
+    settings.MEMOS_LARGE_NAMESPACE_MEMORIES = sys.maxsize
+    compare(source, target, options.seed, by="by every vector")
+    settings.MEMOS_LARGE_NAMESPACE_MEMORIES = large
+    IVFIndex.objects.in_scope(target).delete()
+    IVFList.objects.in_scope(target).delete()
+    MemoryVector.objects.in_scope(target).update(filed=False)
     make_lists(target)
-    equal, shared = compare(source, target, options.seed)
-    print(f"with IVF lists of their own, equal answers: {equal} of {QUESTIONS}; they share {shared:.3f}")
+    compare(source, target, options.seed, by="by lists of their own")
     print(f"most memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

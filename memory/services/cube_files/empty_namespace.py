@@ -11,13 +11,16 @@ from memory.models import (
     AuditWords,
     CubeFile,
     CubeFilePart,
+    IVFIndex,
+    IVFList,
     Job,
     Namespace,
     NamespaceStat,
 )
 
-# What tells of a load itself, and counters that are 0: a namespace that has nothing else is empty.
-_OF_LOADS = (AuditLog, AuditSeal, AuditWords, CubeFilePart, Job, NamespaceStat)
+# What tells of a load itself, counters that are 0, lists that no vector came into: a namespace that has nothing else is
+# empty.
+_OF_LOADS = (AuditLog, AuditSeal, AuditWords, CubeFilePart, IVFIndex, IVFList, Job, NamespaceStat)
 
 
 def remove_if_empty(namespace_id: int) -> bool:

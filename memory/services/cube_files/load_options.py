@@ -16,11 +16,14 @@ from memory.types import Scope
 
 # Where sessions end: the part of sessions, read once more.
 SESSION_ENDS = "session_ends"
+# When all vectors are in their lists: the part of lists, read once more.
+LIST_ENDS = "ivf_list_ends"
+_READ_AGAIN = {SESSION_ENDS: "sessions", LIST_ENDS: "ivf_lists"}
 # What names nothing else comes first; what would change the gate that the rest passes comes last. Sessions are counted
-# before memories make them, and end where they did when these are there.
+# before memories make them, and end where they did when these are there. Lists are there before their vectors.
 STEPS = (
-    "documents", "names", "sessions", "memories", SESSION_ENDS, "links", "pairs", "summaries", "quarantine", "audit",
-    "procedures", "policies",
+    "documents", "names", "sessions", "ivf_lists", "memories", LIST_ENDS, SESSION_ENDS, "links", "pairs", "summaries",
+    "quarantine", "audit", "procedures", "policies",
 )  # fmt: skip
 # So many memories of the file are looked up to know whether their ids are another namespace's.
 _PROBED = 100
@@ -53,11 +56,11 @@ class LoadOptions:
 
 def part_of(step: str) -> str:
     """The part of the file that a step reads, under which it is counted."""
-    return "sessions" if step == SESSION_ENDS else step
+    return _READ_AGAIN.get(step, step)
 
 
 def count_lines(reader: CubeReader, steps: Sequence[str]) -> int:
-    """How many lines the steps deal with: those of sessions twice."""
+    """How many lines the steps deal with: those of sessions and lists twice."""
     return sum(reader.manifest.parts[part_of(step)].lines for step in steps)
 
 

@@ -31,8 +31,8 @@ MEMBER = "manifest.json"
 MAX_BYTES = 1024 * 1024
 # In this order they are written and loaded: what is named by others comes before these.
 PARTS = (
-    "policies", "sessions", "documents", "names", "memories", "links", "pairs", "summaries", "procedures", "quarantine",
-    "audit",
+    "policies", "sessions", "documents", "names", "ivf_lists", "memories", "links", "pairs", "summaries", "procedures",
+    "quarantine", "audit",
 )  # fmt: skip
 HMAC, ED25519 = "hmac-sha256", "ed25519"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -80,6 +80,10 @@ class Manifest:
     def lines(self) -> int:
         """Of all parts."""
         return sum(part.lines for part in self.parts.values())
+
+    def count(self, name: str) -> int:
+        """The lines of a part, 0 where the file has none of the name."""
+        return self.parts[name].lines if name in self.parts else 0
 
     def encode(self) -> bytes:
         """The bytes that are signed."""
@@ -131,6 +135,9 @@ def _parse(value: Mapping[str, Any]) -> Manifest:
         if not (isinstance(part.lines, int) and isinstance(part.bytes, int) and _DIGEST.fullmatch(part.sha256)):
             raise ValueError(name)
     manifest = Manifest(**{**value, "parts": parts})
+    lists = manifest.count("ivf_lists")
+    if lists > manifest.count("memories"):
+        raise UnreadableImport(f"The file has {lists} lists of vectors, more than memories: no dump writes that.")
     names = (manifest.server, manifest.namespace, manifest.written_at)
     if not all(isinstance(name, str) and len(name) <= _MAX_NAME_CHARS for name in names):
         raise ValueError("name")

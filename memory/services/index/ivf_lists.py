@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -38,7 +39,8 @@ PURGE_EVERY = timedelta(minutes=10)
 # From the time that a deletion is given to its commit.
 DELETING_TAKES = timedelta(minutes=1)
 LOOKED_AT_ONCE = 500
-_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+# When a list was last compared that has to be compared soon.
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Place(NamedTuple):
@@ -107,17 +109,49 @@ def count_codes(scope: Scope, memory_ids: Collection[bytes]) -> int:
 def drop_codes(scope: Scope, memory_ids: Collection[bytes]) -> int:
     """Takes these memories' codes out of the lists; returns how many. Their vectors must be gone already.
 
-    Belongs inside `try_lock(Lock.IVF_LISTS)`. A list that lost codes is looked through again by the next
-    run, which joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
+    Belongs inside `try_lock(Lock.IVF_LISTS)` and a transaction. A list that lost codes is looked through again by the
+    next run, which joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
     """
     dropped = 0
+    # Whoever adds codes meanwhile waits.
+    list(IVFIndex.objects.in_scope(scope).order_by("model_id").select_for_update())
     for place, number, codes, rows in _find_codes(scope, memory_ids):
         kept = np.delete(codes, rows)
         IVFList.objects.filter(**place._asdict(), number=number).update(
-            codes=kept.tobytes(), size=len(kept), refreshed_at=_LONG_AGO
+            codes=kept.tobytes(), size=len(kept), refreshed_at=LONG_AGO
         )
         dropped += len(rows)
     return dropped
+
+
+def lock_index(place: Place) -> uuid.UUID | None:
+    """The version of the lists, None where there are none; it stays the same until the transaction ends.
+
+    Whoever adds codes has this lock: no list of the place gains or loses any meanwhile.
+    """
+    rows = IVFIndex.objects.filter(**place._asdict()).select_for_update()
+    return rows.values_list("version", flat=True).first()
+
+
+def append_codes(place: Place, numbers: np.ndarray, codes: np.ndarray) -> None:
+    """Adds each code to the list with the number in the same place; inside `lock_index`."""
+    order = np.argsort(numbers, kind="stable")
+    touched, starts = np.unique(numbers[order], return_index=True)
+    parts = np.split(codes[order], starts[1:])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE memory_ivflist l SET codes = l.codes || a.codes, size = l.size + a.size
+            FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS a (number, codes, size)
+            WHERE l.namespace_id = %s AND l.model_id = %s AND l.number = a.number
+            """,
+            [touched.tolist(), [part.tobytes() for part in parts], [len(part) for part in parts], *place],
+        )
+
+
+def are_alike(signs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Whether signs are of one vector, by row: on another processor, rounding may turn one that is nearly zero."""
+    return np.bitwise_count(signs ^ others).sum(axis=-1) <= signs.shape[-1]
 
 
 def _find_codes(scope: Scope, memory_ids: Collection[bytes]) -> Iterator[tuple[Place, int, np.ndarray, list[int]]]:
@@ -214,24 +248,9 @@ def _put(place: Place, waiting: _Waiting, numbers: np.ndarray, centroids: np.nda
         )
         kept = np.sort(np.array([row[0] for row in marked], dtype=np.int64))
         codes = ivf.encode([waiting.ids[row] for row in kept], waiting.vectors[kept], centroids[nearest[kept]])
-        _append(place, numbers[nearest[kept]], codes)
+        lock_index(place)
+        append_codes(place, numbers[nearest[kept]], codes)
     return len(kept)
-
-
-def _append(place: Place, numbers: np.ndarray, codes: np.ndarray) -> None:
-    """Adds each code to the list with the number in the same place."""
-    order = np.argsort(numbers, kind="stable")
-    touched, starts = np.unique(numbers[order], return_index=True)
-    parts = np.split(codes[order], starts[1:])
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE memory_ivflist l SET codes = l.codes || a.codes, size = l.size + a.size
-            FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS a (number, codes, size)
-            WHERE l.namespace_id = %s AND l.model_id = %s AND l.number = a.number
-            """,
-            [touched.tolist(), [part.tobytes() for part in parts], [len(part) for part in parts], *place],
-        )
 
 
 def _due(place: Place, *, now: datetime) -> list[int]:
@@ -264,25 +283,39 @@ def _read_list(place: Place, number: int) -> _List:
 def _even_out(place: Place, one: _List, *, now: datetime) -> None:
     ids, vectors = _live(place, one)
     if len(ids) > LARGEST and (parts := _split(place, ids, vectors)):
-        with transaction.atomic():
-            _remove(place, one)
-            _add_lists(place, parts, now=now)
-            _renew(place)
+        with _unless_changed(place, one) as same:
+            if same:
+                _remove(place, one)
+                _add_lists(place, parts, now=now)
+                _renew(place)
     elif len(ids) < SMALLEST and (others := _centroids(place, other_than=one.number)):
         numbers, centroids = others
         nearest = ivf.assign(vectors, centroids)
-        with transaction.atomic():
-            _remove(place, one)
-            _append(place, numbers[nearest], ivf.encode(ids, vectors, centroids[nearest]))
-            _renew(place)
+        with _unless_changed(place, one) as same:
+            if same:
+                _remove(place, one)
+                append_codes(place, numbers[nearest], ivf.encode(ids, vectors, centroids[nearest]))
+                _renew(place)
     else:
         codes = ivf.encode(ids, vectors, np.broadcast_to(one.centroid.astype(np.float32), vectors.shape))
-        IVFList.objects.filter(**place._asdict(), number=one.number).update(
-            codes=codes.tobytes(),
-            size=len(codes),
-            refreshed_at=now,
-            unsplit_size=len(codes) if len(codes) > LARGEST else 0,
-        )
+        with _unless_changed(place, one) as same:
+            if same:
+                IVFList.objects.filter(**place._asdict(), number=one.number).update(
+                    codes=codes.tobytes(),
+                    size=len(codes),
+                    refreshed_at=now,
+                    unsplit_size=len(codes) if len(codes) > LARGEST else 0,
+                )
+
+
+@contextmanager
+def _unless_changed(place: Place, one: _List) -> Iterator[bool]:
+    """A transaction; whether the list still has the codes that were read: a load may have added some (`ivf_transfer`).
+    It stays due then, and is read again.
+    """
+    with transaction.atomic():
+        lock_index(place)
+        yield IVFList.objects.filter(**place._asdict(), number=one.number, size=len(one.codes)).exists()
 
 
 def _split(place: Place, ids: Sequence[uuid.UUID], vectors: np.ndarray) -> list[_List]:
@@ -315,13 +348,8 @@ def _live(place: Place, one: _List) -> tuple[list[uuid.UUID], np.ndarray]:
     for identity, signs in zip(ivf.read_ids(one.codes), one.codes["signs"], strict=True):
         held[identity].append(signs)
     present = ivf.pack_signs(vectors - one.centroid.astype(np.float32))
-    live = [row for row, identity in enumerate(ids) if any(_alike(present[row], signs) for signs in held[identity])]
+    live = [row for row, identity in enumerate(ids) if any(are_alike(present[row], signs) for signs in held[identity])]
     return [ids[row] for row in live], vectors[live]
-
-
-def _alike(signs: np.ndarray, others: np.ndarray) -> bool:
-    """Whether the signs are of one vector: on another processor, rounding may turn one that is nearly zero."""
-    return int(np.bitwise_count(signs ^ others).sum()) <= signs.size
 
 
 def _add_lists(place: Place, parts: Sequence[_List], *, now: datetime) -> None:
