@@ -45,6 +45,12 @@ def hold_user(user_id: str) -> Filter:
     return Condition(MetadataPath((USER,)), Operator.EQ, user_id)
 
 
+def find_user(row: Mapping[str, Any]) -> str | None:
+    """The user that a memory of a list belongs to; None where its metadata name none."""
+    user = row["metadata"].get(USER)
+    return user if isinstance(user, str) else None
+
+
 def hold_session(session: str) -> Filter:
     """Memories of the session."""
     return _parse({"session_id": session}, "session_id")
