@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memory.enums import MemoryKind
 from memory.retrieval.filters import (
     MAX_CONDITIONS,
     MAX_DEPTH,
@@ -54,6 +55,11 @@ def find_user(row: Mapping[str, Any]) -> str | None:
 def hold_session(session: str) -> Filter:
     """Memories of the session."""
     return _parse({"session_id": session}, "session_id")
+
+
+def hold_kind(kind: MemoryKind) -> Filter:
+    """Memories of the kind."""
+    return _parse({"kind": kind.value}, "kind")
 
 
 def join(*parts: Filter | None) -> Filter | None:

@@ -16,12 +16,13 @@ from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
 from memory.api.memtensor.envelope import envelop
 from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes
 from memory.api.views.base import MemosViewSet
-from memory.enums import MemoryKind, Role
+from memory.enums import MemoryKind, PreferenceReading, Role
 from memory.retrieval.filters import Filter
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import read
 from memory.services.memories.comparison import FEEDBACK_ON
 from memory.services.memories.read import MemoryFilter
+from memory.services.preferences.due import reading_of
 from memory.services.recall.search import Ask
 from memory.services.recall.search_across import search_across
 from memory.services.tenancy.policy import in_force
@@ -75,15 +76,35 @@ class MemoryDoors(CubeNames, MemosViewSet):
         return envelop(added, says)
 
     def search_cubes(self, values: Mapping[str, Any]) -> Response:
-        """What answers the question best, of all the cubes together."""
+        """What answers the question best, of all the cubes together, and the preferences nearest to it."""
         reached = self.reach(list_cubes(values, "readable_cube_ids", "install_cube_ids"), values["user_id"])
         where = filters.join(reached.where, values["filter"])
         places = self.find_places(reached)
         found = self.find_hits(places, values["query"], values["top_k"], where, least=values["relativity"])
-        total = sum(len(cube["memories"]) for cube in found)
+        has_preferences = values["include_preference"] is not False
+        # Preferences belong to no user: of a user alone none would be found.
+        if has_preferences and values["pref_top_k"] and not reached.of_user:
+            self._add_preferences(found, places, values, where)
+        grouped = answers.group(found, with_preferences=has_preferences)
+        total = sum(len(cube["memories"]) for kind in ("text_mem", "pref_mem") for cube in grouped[kind])
         says = f"{total} {'memory' if total == 1 else 'memories'} found."
-        grouped = answers.group(found, with_preferences=values["include_preference"] is not False)
         return envelop(grouped, says + (NO_INTERNET if values["internet_search"] else ""))
+
+    def _add_preferences(
+        self,
+        found: Sequence[dict[str, Any]],
+        places: Sequence[CubePlace],
+        values: Mapping[str, Any],
+        where: Filter | None,
+    ) -> None:
+        """Adds the preferences of the cubes that answer best, where the policy has them read."""
+        keeping = [place for place in places if reading_of(place.scope.namespace_id) != PreferenceReading.OFF]
+        of_kind = filters.join(where, filters.hold_kind(MemoryKind.PREFERENCE))
+        near = self.find_hits(keeping, values["query"], values["pref_top_k"], of_kind, least=values["relativity"])
+        by_cube = {cube["cube_id"]: cube["memories"] for cube in near}
+        for cube in found:
+            known = {memory["id"] for memory in cube["memories"]}
+            cube["memories"] += [one for one in by_cube.get(cube["cube_id"], ()) if one["id"] not in known]
 
     def find_hits(
         self, places: Sequence[CubePlace], query: str, top_k: int, where: Filter | None, *, least: float | None = None
