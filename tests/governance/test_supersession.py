@@ -174,11 +174,15 @@ def test_a_denial_is_for_review_and_changes_nothing() -> None:
         ("No, the gym never opens at nine.", False),
         ("No, the gym doesn't open at nine.", False),
         ("No, the gym does not open at nine.", False),
+        ("The gym does not open at nine.", False),
+        ("The gym doesn't open at nine.", False),
+        ("The gym does not open until nine.", True),
+        ("The gym opens at nine, not at eight.", True),
         ("No, does the gym open at nine?", False),
         ("No, the gym in Leeds opens at nine.", False),
     ],
 )
-def test_a_no_that_answers_denies_nothing_of_what_follows(new, corrects) -> None:
+def test_what_a_no_and_a_not_deny(new, corrects) -> None:
     assert bool(settled(new, old="The gym opens at eight.").retired) is corrects
 
 

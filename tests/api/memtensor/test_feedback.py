@@ -102,6 +102,7 @@ def test_only_the_statement_that_is_corrected_leaves(alice):
         # Nobody who asks for the ferry would find it.
         "No, it leaves at eleven.",
         "No, the ferry to Aegina doesn't leave at eleven.",
+        "The ferry to Aegina does not leave at eleven.",
         "No, the night ferry to Aegina leaves at eleven.",
         "不对，健身房现在十一点开门。",
     ],
