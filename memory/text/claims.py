@@ -137,9 +137,9 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"(?:\bnot|\binstead of|\brather than|不是|而不是|而非)\s?(?:the |at |on |in )?$", re.IGNORECASE)
-# "Doesn't open until 9" says when it opens; "not seven" says what it is not.
+# "Doesn't open until 9" says when it opens; "not seven" says what it is not; "No, at nine" denies what was said before.
 _NOT_NEGATED = re.compile(
-    r"\b(?:doesn't|don't|won't|didn't|not|isn't)\b(?=[^,;.]*\b(?:until|till|before|any ?more|any longer)\b)|,? (?:and |but )?not (?:the |at |on |in )?[\w:.]+|不(?:是|再)|[，]?而不是",
+    r"^\W*no(?:\s?[,:;!]|\s[-–—])\s(?=\w)(?!.*(?:\bnot\b|n['’]t\b))|\b(?:doesn't|don't|won't|didn't|not|isn't)\b(?=[^,;.]*\b(?:until|till|before|any ?more|any longer)\b)|(?<!\bdo)(?<!\bdoes)(?<!\bdid),? (?:and |but )?not (?:the |at |on |in )?[\w:.]+|不(?:是|再)|[，]?而不是",
     re.IGNORECASE,
 )
 _CHANGES_THING = re.compile(

@@ -186,6 +186,33 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
     assert last_call(alice).activation_tokens is None
 
 
+def test_the_answer_is_the_same_as_from_an_empty_slot(alice, path, pinned, folder, llama):
+    """At temperature 0, of a slot that was restored, and of one that has the prefix still."""
+    queries = (QUERY, "What does Priya do before the release?")
+
+    def answer(query: str) -> str:
+        told = alice.post("/v1/answer", {"namespace": "alice", "query": query, "max_tokens": 24}).json()
+        assert told["mode"] == "model"
+        assert last_call(alice).completion_tokens > 1
+        return str(told["answer"])
+
+    empty = []
+    for query in queries:
+        ask_server(llama, "/slots/0?action=erase", {})
+        empty.append(answer(query))
+        assert (last_call(alice).activation_tokens, last_call(alice).cached_tokens or 0) == (None, 0)
+    cache = build(alice, path)
+    ask_server(llama, "/slots/0?action=erase", {})
+    restored = []
+    for query in queries:
+        restored.append(answer(query))
+        assert last_call(alice).activation_tokens == cache["tokens"]
+        assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
+
+    assert all(empty)
+    assert restored == empty
+
+
 def test_a_completion_has_a_cache_of_its_own(alice, path, pinned, folder, llama):
     cache = build(alice, path, form="completion")
     ask_server(llama, "/slots/0?action=erase", {})

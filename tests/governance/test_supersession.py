@@ -165,6 +165,27 @@ def test_a_denial_is_for_review_and_changes_nothing() -> None:
     assert [(one.key, one.decision.review) for one in found.review] == [("old", True)]
 
 
+@pytest.mark.parametrize(
+    ("new", "corrects"),
+    [
+        ("No, the gym opens at nine.", True),
+        ("No: the gym opens at nine.", True),
+        ("No gym opens at nine.", False),
+        ("No, the gym never opens at nine.", False),
+        ("No, the gym doesn't open at nine.", False),
+        ("No, the gym does not open at nine.", False),
+        ("The gym does not open at nine.", False),
+        ("The gym doesn't open at nine.", False),
+        ("The gym does not open until nine.", True),
+        ("The gym opens at nine, not at eight.", True),
+        ("No, does the gym open at nine?", False),
+        ("No, the gym in Leeds opens at nine.", False),
+    ],
+)
+def test_what_a_no_and_a_not_deny(new, corrects) -> None:
+    assert bool(settled(new, old="The gym opens at eight.").retired) is corrects
+
+
 def test_chinese() -> None:
     old = "我住在巴黎。我会弹钢琴。"
     assert gone(settled("我搬到柏林了。", old=old), "old", old) == "我会弹钢琴。"

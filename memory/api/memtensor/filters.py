@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memory.enums import MemoryKind
 from memory.retrieval.filters import (
     MAX_CONDITIONS,
     MAX_DEPTH,
@@ -45,9 +46,20 @@ def hold_user(user_id: str) -> Filter:
     return Condition(MetadataPath((USER,)), Operator.EQ, user_id)
 
 
+def find_user(row: Mapping[str, Any]) -> str | None:
+    """The user that a memory of a list belongs to; None where its metadata name none."""
+    user = row["metadata"].get(USER)
+    return user if isinstance(user, str) else None
+
+
 def hold_session(session: str) -> Filter:
     """Memories of the session."""
     return _parse({"session_id": session}, "session_id")
+
+
+def hold_kind(kind: MemoryKind) -> Filter:
+    """Memories of the kind."""
+    return _parse({"kind": kind.value}, "kind")
 
 
 def join(*parts: Filter | None) -> Filter | None:

@@ -16,13 +16,16 @@ from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
 from memory.api.memtensor.envelope import envelop
 from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes
 from memory.api.views.base import MemosViewSet
-from memory.enums import MemoryKind, Role
+from memory.enums import MemoryKind, PreferenceReading, Role
 from memory.retrieval.filters import Filter
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import read
+from memory.services.memories.comparison import FEEDBACK_ON
 from memory.services.memories.read import MemoryFilter
+from memory.services.preferences.due import reading_of
 from memory.services.recall.search import Ask
 from memory.services.recall.search_across import search_across
+from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory
 
 NO_INTERNET = " The internet was not searched: MemOS reads its own memories only."
@@ -73,15 +76,35 @@ class MemoryDoors(CubeNames, MemosViewSet):
         return envelop(added, says)
 
     def search_cubes(self, values: Mapping[str, Any]) -> Response:
-        """What answers the question best, of all the cubes together."""
+        """What answers the question best, of all the cubes together, and the preferences nearest to it."""
         reached = self.reach(list_cubes(values, "readable_cube_ids", "install_cube_ids"), values["user_id"])
         where = filters.join(reached.where, values["filter"])
         places = self.find_places(reached)
         found = self.find_hits(places, values["query"], values["top_k"], where, least=values["relativity"])
-        total = sum(len(cube["memories"]) for cube in found)
+        has_preferences = values["include_preference"] is not False
+        # Preferences belong to no user: of a user alone none would be found.
+        if has_preferences and values["pref_top_k"] and not reached.of_user:
+            self._add_preferences(found, places, values, where)
+        grouped = answers.group(found, with_preferences=has_preferences)
+        total = sum(len(cube["memories"]) for kind in ("text_mem", "pref_mem") for cube in grouped[kind])
         says = f"{total} {'memory' if total == 1 else 'memories'} found."
-        grouped = answers.group(found, with_preferences=values["include_preference"] is not False)
         return envelop(grouped, says + (NO_INTERNET if values["internet_search"] else ""))
+
+    def _add_preferences(
+        self,
+        found: Sequence[dict[str, Any]],
+        places: Sequence[CubePlace],
+        values: Mapping[str, Any],
+        where: Filter | None,
+    ) -> None:
+        """Adds the preferences of the cubes that answer best, where the policy has them read."""
+        keeping = [place for place in places if reading_of(place.scope.namespace_id) != PreferenceReading.OFF]
+        of_kind = filters.join(where, filters.hold_kind(MemoryKind.PREFERENCE))
+        near = self.find_hits(keeping, values["query"], values["pref_top_k"], of_kind, least=values["relativity"])
+        by_cube = {cube["cube_id"]: cube["memories"] for cube in near}
+        for cube in found:
+            known = {memory["id"] for memory in cube["memories"]}
+            cube["memories"] += [one for one in by_cube.get(cube["cube_id"], ()) if one["id"] not in known]
 
     def find_hits(
         self, places: Sequence[CubePlace], query: str, top_k: int, where: Filter | None, *, least: float | None = None
@@ -128,28 +151,31 @@ class MemoryDoors(CubeNames, MemosViewSet):
         }
 
     def take_feedback(self, values: Mapping[str, Any]) -> Response:
-        """Remembers what is said of memories, with which they are. Raises NotFound for one that the cubes lack."""
+        """Remembers what is said of memories, with which they are: settling compares it with these first.
+
+        Raises ValidationError for one that the request does not reach.
+        """
         reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
         idempotency = self.idempotency()
         places = self.find_places(reached, create=True)
         named: list[uuid.UUID] = values["retrieved_memory_ids"] or []
-        known = {row["id"] for place in places for row in read.get_many(place.scope, named)}
+        rows = [row for place in places for row in read.get_many(place.scope, named)]
+        known = {row["id"] for row in rows if not reached.of_user or filters.find_user(row) == values["user_id"]}
         if unknown := [one for one in named if str(one) not in known]:
             raise ValidationError({"retrieved_memory_ids": f"{unknown[0]} is no memory of these cubes."})
         now = timezone.now()
-        about = {"feedback_on": [str(one) for one in named]} if named else {}
+        about = {FEEDBACK_ON: [str(one) for one in named]} if named else {}
         metadata = {**(values["info"] or {}), **about, filters.USER: values["user_id"]}
         said_at = values["feedback_time"]
         session = reached.name_session(values["session_id"], said_at or now)
         turn = NewMemory(session, Role.USER, values["feedback_content"], "", metadata, said_at)
         done = ingest_batch([(place.scope, turn) for place in places], now=now, idempotency=idempotency)
-        added = [
-            {"id": str(outcome.memory_id), "text": turn.text, "cube_id": place.cube_id}
-            for place, outcome in zip(places, done.outcomes, strict=True)
-            if outcome.accepted
+        kept = [
+            (place, outcome.memory_id) for place, outcome in zip(places, done.outcomes, strict=True) if outcome.accepted
         ]
+        added = [{"id": str(identity), "text": turn.text, "cube_id": place.cube_id} for place, identity in kept]
         says = tell_outcome(places[0].scope, done, infer=False)
-        says += " What it corrects is superseded in the background."
+        says += _tell_comparing([place for place, _ in kept], is_naming=bool(named))
         if values["corrected_answer"]:
             says += " No corrected answer was made: POST /product/chat/complete answers anew."
         return envelop({"record": {"add": added, "update": []}}, says)
@@ -158,3 +184,15 @@ class MemoryDoors(CubeNames, MemosViewSet):
         """One cube, or what belongs to the user."""
         reached = self.reach([cube_id] if cube_id else [], user_id)
         return reached, self.find_places(reached)
+
+
+def _tell_comparing(places: Sequence[CubePlace], *, is_naming: bool) -> str:
+    """What comes of feedback that these cubes remember."""
+    comparing = [place for place in places if in_force(place.scope.namespace_id).policy.settle_conflicts]
+    says = ""
+    if comparing:
+        earlier = "the memories that it names and with other earlier ones" if is_naming else "earlier memories"
+        says = f" In the background it is compared with {earlier}; what it plainly corrects is superseded."
+    if without := [place.cube_id for place in places if place not in comparing]:
+        says += f" It corrects nothing in {', '.join(without)}: the policy has conflicts.settle turned off there."
+    return says

@@ -195,8 +195,8 @@ class AddMemorySerializer(WhoSerializer):
 
 
 class SearchMemorySerializer(WhoSerializer):
-    """Not used: `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`, `reference_time`, and
-    what concerns tools and skills: they are texts like all others here."""
+    """Not used: `session_id`, `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`,
+    `reference_time`, and what concerns tools and skills: they are texts like all others here."""
 
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
     user_id = NameField(required=False, default="default")
@@ -210,6 +210,9 @@ class SearchMemorySerializer(WhoSerializer):
     filter = MemTensorFilterField()
     search_memory_type = serializers.ChoiceField(["All"], required=False, allow_null=True, default=None)
     include_preference = OptionalFlagField(help_text="false: `pref_mem` stays empty")
+    pref_top_k = StrictIntegerField(
+        min_value=0, max_value=MAX_TOP_K, required=False, default=6, help_text="So many preferences besides, at most"
+    )
     internet_search = OptionalFlagField(help_text="Not done: `message` says so")
 
 

@@ -242,7 +242,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
     )
     def names(self, request: Request) -> Response:
         ids = self.valid(NamesOfMemoriesSerializer, request.data)["memory_ids"]
-        owners = {row["id"]: _find_user(row) for row in read.get_reachable(self.access, ids)}
+        owners = {row["id"]: filters.find_user(row) for row in read.get_reachable(self.access, ids)}
         return envelop({str(one): owners.get(str(one)) for one in ids}, "Whose they are.")
 
 
@@ -277,8 +277,3 @@ def tell_deleted(done: Sequence[ChangedMany]) -> Response:
         "record_ids": [str(one.record) for one in done if one.record],
     }
     return envelop(data, says)
-
-
-def _find_user(row: dict[str, Any]) -> str | None:
-    user = row["metadata"].get(filters.USER)
-    return user if isinstance(user, str) else None

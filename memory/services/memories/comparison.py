@@ -7,7 +7,8 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from django.db.models import Q
@@ -43,6 +44,9 @@ MOST_TOLD = 20
 MOST_EARLIER_CHARS = 1_000_000
 MOST_SECONDS = 5.0
 _PEOPLE = (Role.USER,)
+# The key of a memory's metadata that names, by their ids, the memories that it is feedback on; so many are compared.
+FEEDBACK_ON = "feedback_on"
+MOST_NAMED = 200
 
 
 @dataclass(slots=True)
@@ -90,22 +94,37 @@ def statements_of(memory: Memory) -> list[Statement]:
 
 
 def find_earlier(comparison: MemoryComparison) -> None:
-    """Adds the earlier memories that what is said may be about. Raises EmbeddingUnavailable."""
+    """Adds the earlier memories that what is said may be about: those that it names, and those that a search finds.
+
+    Raises EmbeddingUnavailable.
+    """
     scope, memory, statements = comparison.scope, comparison.memory, comparison.statements
-    found: set[uuid.UUID] = set()
+    named = list_named(memory)
+    found = set(named)
     for wanted in list(dict.fromkeys(list_search_terms(statements)))[:MOST_WANTED]:
         least = math.ceil(len(wanted) * LEAST_SHARE)
         found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
     found.update(neighbours.near_any(scope, updating_texts(statements)[:MOST_TOLD], limit=_NEAR))
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
+    newest = rows.order_by("-occurred_at", "-pk").values_list("pk", Length("text"))
     read, characters = [], 0
-    for pk, length in rows.order_by("-occurred_at", "-pk").values_list("pk", Length("text")):
+    for pk, length in sorted(newest, key=lambda one: one[0] not in named):
         characters += length
         if characters <= MOST_EARLIER_CHARS:
             read.append(pk)
     ordered = rows.filter(pk__in=read).order_by("occurred_at", "pk")
     comparison.earlier = [one for one in ordered if _is_one_person(one, memory)]
+
+
+def list_named(memory: Memory) -> frozenset[uuid.UUID]:
+    """The memories that a memory names as what it is feedback on, MOST_NAMED at most; whoever wrote it chose them."""
+    named = memory.metadata.get(FEEDBACK_ON)
+    ids = []
+    for one in named[:MOST_NAMED] if isinstance(named, list) else ():
+        with suppress(ValueError):
+            ids.append(uuid.UUID(one if isinstance(one, str) else ""))
+    return frozenset(ids)
 
 
 def _is_one_person(one: Memory, other: Memory) -> bool:
@@ -122,7 +141,7 @@ def decide(comparison: MemoryComparison) -> None:
     memory, statements = comparison.memory, comparison.statements
     until = time.thread_time() + MOST_SECONDS
     earlier = {one.pk: statements_of(one) for one in comparison.earlier}
-    nearness = _measure_nearness(comparison.scope, statements, earlier)
+    nearness = _measure_nearness(comparison.scope, statements, earlier, named=list_named(memory))
     comparison.settled = settle(memory.pk, statements, earlier, nearness=nearness, until=until)
     if unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         comparison.settled.unsure.clear()
@@ -131,9 +150,14 @@ def decide(comparison: MemoryComparison) -> None:
 
 
 def _measure_nearness(
-    scope: Scope, statements: Sequence[Statement], earlier: Mapping[uuid.UUID, Sequence[Statement]]
+    scope: Scope,
+    statements: Sequence[Statement],
+    earlier: Mapping[uuid.UUID, Sequence[Statement]],
+    *,
+    named: Collection[uuid.UUID],
 ) -> Callable[[str, str, str], Nearness | None]:
-    """How near the earlier memories that mean most alike are to what says that something changed.
+    """How near the earlier memories that mean most alike, and before them the `named`, are to what says that something
+    changed.
 
     Nothing is near while another model than MiniLM is active: `governance.likelihood` knows no other's cosines.
     """
@@ -141,7 +165,7 @@ def _measure_nearness(
     told = updating_texts(statements)[:MOST_TOLD]
     if not told or not model.is_minilm:
         return lambda *_: None
-    near = neighbours.near_any(scope, told, limit=_NEAREST)
+    near = sorted({*named, *neighbours.near_any(scope, told, limit=_NEAREST)}, key=lambda key: key not in named)
     texts = [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
     texts += [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
     texts = list(dict.fromkeys(texts))[:MOST_COMPARED]

@@ -5011,7 +5011,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8104,7 +8104,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8360,7 +8360,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8495,7 +8495,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8655,7 +8655,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8793,7 +8793,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -8938,7 +8938,7 @@ export interface components {
                     };
                 };
                 /**
-                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads what they say, too.
+                 * @description rules: what people say that they like, avoid or usually do, and what they choose again and again, is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads both, too.
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
@@ -9918,8 +9918,8 @@ export interface components {
             threshold?: number | null;
         };
         /**
-         * @description Not used: `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`, `reference_time`, and
-         *     what concerns tools and skills: they are texts like all others here.
+         * @description Not used: `session_id`, `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`,
+         *     `reference_time`, and what concerns tools and skills: they are texts like all others here.
          */
         SearchMemoryRequest: {
             /** @default default */
@@ -9946,6 +9946,11 @@ export interface components {
             search_memory_type?: components["schemas"]["SearchMemoryTypeEnum"] | components["schemas"]["NullEnum"];
             /** @description false: `pref_mem` stays empty */
             include_preference?: boolean | null;
+            /**
+             * @description So many preferences besides, at most
+             * @default 6
+             */
+            pref_top_k?: number;
             /** @description Not done: `message` says so */
             internet_search?: boolean | null;
         };

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory.models import Memory, Namespace
+from memory.models import AuditLog, Memory, Namespace
 from memory.services.preferences.read import read_session
 from memory.services.tenancy.policy import put_policy
 from tests.api.test_cubes import ben, boss, cube, share  # noqa: F401
@@ -280,7 +280,79 @@ def test_preferences_have_a_list_of_their_own(alice):
     asked["filter"] = {"kind": "preference"}
     found = data_of(alice.post("/product/search", asked))
     assert found["pref_string"]
+    ids = [one["id"] for one in found["pref_mem"][0]["memories"]]
+    assert len(ids) == len(set(ids)) == 2
     assert not data_of(alice.post("/product/search", {**asked, "include_preference": False}))["pref_mem"]
+
+
+def searches(tenant: Any) -> int:
+    return AuditLog.objects.in_scope(tenant.scope).filter(event_type="QUERY").count()
+
+
+class TestPreferencesOfASearch:
+    """`pref_mem` is filled by default, as MemTensor's clients expect; what a search finds besides stays as it is."""
+
+    ASKED = {"query": "When does the ferry leave?", "readable_cube_ids": ["alice"]}
+
+    @pytest.fixture(autouse=True)
+    def told(self, alice) -> None:
+        put_policy(alice.scope, wanted={"preferences": "rules"}, now=timezone.now())
+        for text in ("I avoid lively places.", "I prefer quiet hotels.", "I hate early ferries."):
+            add(alice, text, session_id="s", writable_cube_ids=["alice"])
+        add(alice, session_id="s", writable_cube_ids=["alice"])
+        read_session(alice.scope, session="s", now=timezone.now())
+
+    def search(self, tenant, **fields: Any) -> Any:
+        return data_of(tenant.post("/product/search", {**self.ASKED, **fields}))
+
+    def test_they_are_found_besides(self, alice):
+        found = self.search(alice)
+        [told] = found["pref_mem"]
+        assert {one["metadata"]["memory_type"] for one in told["memories"]} == {"PreferenceMemory"}
+        assert (told["cube_id"], told["total_nodes"], len(told["memories"])) == ("alice", 3, 3)
+        assert sorted(found["pref_string"].split("\n")) == sorted(one["memory"] for one in told["memories"])
+        assert "early ferries" in found["pref_string"]
+        without = self.search(alice, include_preference=False)
+        assert (without["pref_mem"], without["pref_string"]) == ([], "")
+        assert found["text_mem"] == without["text_mem"]
+        assert found["text_mem"][0]["memories"][0]["memory"] == FERRY
+        assert data_of(alice.post("/search", self.ASKED))["pref_mem"] == found["pref_mem"]
+
+    @pytest.mark.parametrize(
+        ("fields", "count"),
+        [
+            ({"pref_top_k": 1}, 1),
+            ({"pref_top_k": 2, "top_k": 1}, 2),
+            ({"pref_top_k": 0}, 0),
+            ({"include_preference": None}, 3),
+            ({"relativity": 1}, 0),
+            ({"filter": {"memory": {"contains": "hotels"}}}, 1),
+        ],
+    )
+    def test_as_many_as_are_asked_for(self, alice, fields, count):
+        assert sum(len(told["memories"]) for told in self.search(alice, **fields)["pref_mem"]) == count
+
+    def test_no_more_than_a_hundred(self, alice):
+        refuse(alice.post("/product/search", {**self.ASKED, "pref_top_k": 101}), 400, "pref_top_k")
+
+    def test_it_costs_nothing_where_none_are_kept_or_asked_for(self, alice):
+        before = searches(alice)
+        self.search(alice)
+        assert searches(alice) == before + 2
+        self.search(alice, include_preference=False)
+        self.search(alice, pref_top_k=0)
+        data_of(alice.post("/product/search", {"user_id": "ann", "query": "When does the ferry leave?"}))
+        assert searches(alice) == before + 5
+        put_policy(alice.scope, wanted={"preferences": "off"}, now=timezone.now())
+        assert self.search(alice)["pref_mem"] == []
+        assert searches(alice) == before + 6
+
+    def test_of_several_cubes_each_has_its_own(self, alice, boss):  # noqa: F811
+        data_of(boss.post("/product/create_cube", {"cube_name": "notes"}))
+        add(boss, "I avoid lively places.", session_id="s", writable_cube_ids=["notes"])
+        found = self.search(boss, readable_cube_ids=["notes", "alice"])
+        assert [one["cube_id"] for one in found["text_mem"]] == ["notes", "alice"]
+        assert [(one["cube_id"], one["total_nodes"]) for one in found["pref_mem"]] == [("alice", 3)]
 
 
 def test_feedback_is_remembered_with_what_it_is_about(alice):

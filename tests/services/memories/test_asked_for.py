@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.enums import MemoryState
-from memory.models import Memory
+from memory.models import AuditLog, Memory
 from memory.services.memories import asked_for, usage
 from memory.stores import asked, working
 from memory.stores import redis as redis_store
@@ -55,6 +55,53 @@ def test_questions_of_other_sessions_do_not_add_up(alice, kiln):
     for number in range(4):
         ask(alice, 2, session=f"s{number}")
     assert named(alice) == []
+
+
+def test_only_the_three_tier_protocol_answers_from_it(alice, kiln):
+    body = {"namespace": "alice", "query": "Which crane is out of service?", "top_k": 1}
+
+    def answers() -> list[str]:
+        queried = alice.post("/v1/query", {**body, "session_id": "s9", "dry_run": True}).json()
+        searched = alice.post("/v1/search", body).json()
+        found = alice.post("/product/search", {"query": body["query"], "readable_cube_ids": ["alice"], "top_k": 1})
+        [listed] = found.json()["data"]["text_mem"][0]["memories"]
+        return [queried["raw_chunks"][0]["id"], searched["hits"][0]["id"], listed["id"]]
+
+    before = answers()
+    ask(alice, 3)
+    assert named(alice) == [kiln]
+    assert answers() == before
+    assert kiln not in before
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/search", {"namespace": "alice"}),
+        ("/product/search", {"readable_cube_ids": ["alice"], "session_id": "s9"}),
+        ("/api/v1/memory/query", {"group_id": "alice"}),
+    ],
+)
+def test_asking_where_there_is_no_session_does_not_count(alice, kiln, path, fields):
+    for _ in range(4):
+        assert alice.post(path, {"query": "How hot is the kiln in Lisbon?", **fields}).status_code == 200
+    usage.count_uses(now=timezone.now() + 2 * usage.SETTLED)
+    assert kiln not in named(alice)
+
+
+def test_asking_for_an_answer_counts(alice, kiln):
+    for _ in range(3):
+        body = {"namespace": "alice", "session_id": "s9", "query": "How hot is the kiln in Lisbon?"}
+        assert alice.post("/v1/answer", body).status_code == 200
+    usage.count_uses(now=timezone.now() + 2 * usage.SETTLED)
+    assert kiln in named(alice)
+
+
+def test_a_chat_asks_for_its_session(alice, kiln):
+    body = {"namespace": "alice", "session_id": "s9", "message": "How hot is the kiln in Lisbon?"}
+    assert alice.post("/v1/chat", body).status_code == 200
+    [event] = AuditLog.objects.in_scope(alice.scope).filter(event_type="CONTEXT_PACK")
+    assert (event.session, event.details["memory_ids"][0]) == ("s9", kiln)
 
 
 def test_what_is_new_says_so(alice, remember):

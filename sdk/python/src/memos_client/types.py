@@ -3621,6 +3621,7 @@ class SearchMemoryRequest(TypedDict):
     filter: NotRequired[dict[str, Any] | None]
     search_memory_type: NotRequired[SearchMemoryTypeEnum | NullEnum]
     include_preference: NotRequired[bool | None]
+    pref_top_k: NotRequired[int]
     internet_search: NotRequired[bool | None]
 
 
