@@ -253,7 +253,7 @@ def _make(
         about = re.sub(r"^it ", "", about)
     elif not about or limits.SOMETHING.match(about) or limits.OF_OTHERS.search(about):
         return None
-    key = _key(_AGAINST.split(about)[0]) if wanted else _key(about)
+    key = key_of(about, wanted=wanted)
     if not key or len(about) > MAX_OBJECT_CHARS:
         return None
     return StatedPreference(
@@ -261,5 +261,7 @@ def _make(
     )
 
 
-def _key(about: str) -> frozenset[str]:
-    return frozenset(term for term in terms(about) if term not in _FILLING and term not in FUNCTION_CHARACTERS)
+def key_of(about: str, *, wanted: bool) -> frozenset[str]:
+    """The terms by which what somebody wants, or keeps away from, is known: without what it is preferred to."""
+    named = _AGAINST.split(about)[0] if wanted else about
+    return frozenset(term for term in terms(named) if term not in _FILLING and term not in FUNCTION_CHARACTERS)

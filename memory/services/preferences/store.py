@@ -24,6 +24,7 @@ from memory.services.memories.change import AS_IT_COMES, lock_memories, store_ch
 from memory.services.memories.supersede import end_memory
 from memory.text.choices import reduce_key
 from memory.text.facts import bears
+from memory.text.preference_record import find_key
 from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
 from memory.types import Scope, system_access
@@ -264,10 +265,10 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
     found = []
     for row in rows.order_by("-pk").only(*_COMPARED_BY)[:_COMPARED]:
         said = row.metadata.get(PREFERENCE_KEY)
-        if isinstance(said, dict) and isinstance(said.get("key"), list):
+        if isinstance(said, dict) and (key := find_key(said)) is not None:
             found.append(
                 _Known(
-                    row.pk, row.text, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
+                    row.pk, row.text, row.speaker, key, str(said.get("topic", "")),
                     str(said.get("scope", "")), bool(said.get("wanted")), row.holds_from,
                     row.state == MemoryState.ACTIVE, said.get("shown_by") == PreferenceSource.CHOICES,
                     said.get("by") == "model", said.get("attitude") == Attitude.CONSTRAINT,
