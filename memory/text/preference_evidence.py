@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from memory.enums import Attitude, FactRefusal
 from memory.text.analysis import is_cjk, terms
+from memory.text.choice_cues import FOR_OTHERS
 from memory.text.utterances import live_statements
 
 # Stands in a sentence for what the preference is about.
@@ -36,7 +37,7 @@ _AVERSION = re.compile(
     |nightmare|tortur|unbearabl|lost\b|least\b|far[ ]from|anything[ ]but|last[ ]thing|hell\b|yuck|eww?\b|gross|overrated|shudder|cring|winc
     |flee\b|except|other[ ]than|apart[ ]from|used[ ]to\b|less\b|recover|restrict|intak|diet|detox|blotch|red[ ]spots|faint|dizz|collaps
     |die\b|dying|suffocat|throat|stomach|gut\b|bowel|throw(?:s|ing)?[ ]up|threw[ ]up|turns?[ ]me[ ]off|put[ ]off|ruin|spoil|punish|cross(?:ed)?\b
-    |wish\b|want[ ]to[ ]like|tr(?:y|ied)[ ]to[ ]like|pretend|fak(?:e|ing)|suppos|sober|abst[ae]i?n|intoler|relig|sacrific|surviv|endur|toler|minus\b|free\b|but\b|though|however|sadly|unfortunate|alas\b|shame|pity\b|yet\b|until\b|unless\b|if[ ]only)""",
+    |wish\b|want[ ]to[ ]like|tr(?:y|ied)[ ]to[ ]like|pretend|fak(?:e|ing)|suppos|sober|abst[ae]i?n|intoler|relig|sacrific|surviv|endur|toler|minus\b|free\b|but\b|though|however|sadly|unfortunate|alas\b|shame|pity\b|yet\b|until\b|unless\b|if[ ]only|as[ ]much[ ]as|only[ ](?:in|if|when|from|at|as)\b|hold[ ]the|gout\b|asthma|eczema|sneez|symptom|airway)""",
     re.VERBOSE,
 )
 # Denials by which people say how much they like a thing.
@@ -54,10 +55,16 @@ _ADVERB = (
 )
 _OWN = rf"(?:(?:^|\b(?:i|we) |\b(?:i|we)\b[^.;]{{0,80}}\b(?:and|but|or|who) ){_ADVERB})"
 _OWN_BE = rf"(?:^(?!i |we |my )|(?:\b(?:i am|we are|i have (?:always )?been|i get) )){_ADVERB}(?:an? |the )?(?:(?:[a-z-]+) ){{0,2}}?"
-# What may stand between the verb and the thing.
+# What may stand between the verb and the thing: no other thing, and of what is done with it only what takes it.
+_TAKING = (
+    r"eating|drinking|having|watching|reading|playing|cooking|baking|wearing|using|riding|driving|flying|taking|buying|visiting|hiking|walking|running|cycling"
+    r"|swimming|travell?ing|going|staying|sitting|listening|dancing|making|doing|working|growing|collecting|learning|attending|singing|skiing|camping|cooling"
+)
 _BETWEEN = (
     r"(?: (?:(?:listen|listening|go|going|went|dance|dancing|travel|travell?ing|trips?|visits?|walks?|return|get|getting|comes?) to|to(?= [a-z]+ )"
-    rf"|(?!(?:than|over|instead|except|after|before|because|when|whenever|if|with|from|against|around|near|due|despite|but|unless|until|while|rather|to|that|who|which|though)\b)[\w'-]+,?)){{0,6}} {_THING}"
+    r"|(?!(?:than|over|instead|except|after|before|because|when|whenever|if|with|from|against|around|near|due|despite|but|unless|until|while|rather|to|that|who|which|though"
+    r"|for|as|about|see|seeing|hear|of|others?|people\S*|only|kept|keep|being|ban|idea|thing|how|where|what|absence|is|are|was|has|my|his|her|their|your)\b)"
+    rf"(?:(?:{_TAKING})\b|(?![\w-]+ing\b)[\w'-]+))){{0,4}} {_THING}"
 )
 _LIKES = re.compile(
     rf"{_OWN}(?:loved?|liked?|enjoy(?:ed)?|adored?|prefer(?:red)?|favou?r|cherish|relish|savou?r|treasure|crave|appreciate|dig|fancy|live for|swear by"
@@ -103,9 +110,11 @@ _AVERSION_ZH = re.compile(
     r"(?<!差)不(?![过仅但光管论错同])|没(?!事)|(?<![特分区个性级类])别(?![墅致])|无(?![论比糖])|未(?!来)|非(?!常)|[莫勿禁忌避拒恨厌腻吐痒肿疹疼晕躲害嫌逃]|戒(?!指)"
     r"|(?<!哪)怕|(?<!麻)烦|痛(?!快)|过敏|难[受吃喝闻听看熬]|放弃|远离|绕[道开着]|免|急[诊救]|医院|住院|发作|拉肚子|腹泻|反胃|红点|发[麻紧抖闷慌毛怵黑]|喘|胸闷"
     r"|窒息|休克|要[了我].{0,2}命|[送致]命|敬而远之|后悔|遭罪|受罪|苦头|噩梦|阴影|头[大皮]|鸡皮疙瘩|崩溃|抵触|抗拒|除了|[以之]外|胜过|以前|曾|少[吃喝碰去看]"
-    r"|恶心|嗓子|喉咙|胃|皱眉|退避|断了|告别|讨人|药|毒|命|医|受罪|煎熬|折磨|不起|倒胃|恐|惧|憎|隔离|但|可[惜是]|然而|只是|却|闹肚|拨|挑[出走掉]|剔|\x02[^，。]{0,4}就|摇头|打喷嚏|流泪|呛|心慌|假装|勉强|硬着"
+    r"|恶心|嗓子|喉咙|胃|皱眉|退避|断了|告别|讨人|药|毒|命|医|受罪|煎熬|折磨|不起|倒胃|恐|惧|憎|隔离|但|可[惜是]|然而|只是|却|闹肚|拨|挑[出走掉]|剔|\x02[^，。]{0,4}就|摇头|打喷嚏|流泪|呛|心慌|假装|勉强|才怪|饿|取消|硬着"
 )
-_BETWEEN_ZH = rf"(?:(?!因为|由于|而|比|就|却|之后|以后)[^，。,.;；！!{_THING}]){{0,10}}?{_THING}"
+_BETWEEN_ZH = (
+    rf"(?:(?!因|由于|而|比|就|却|之后|以后|看别人|说|饿|绕)[^，。,.;；！!把被掉到走给让{_THING}]){{0,8}}?{_THING}"
+)
 _LIKES_ZH = re.compile(
     r"(?:喜欢|喜爱|(?<!可)爱(?!人|情|好者|心|惜)|钟情于?|痴迷于?|迷恋|迷上了?|着迷于|享受|偏好|热衷于?|中意|青睐|倾向于?|沉迷于?|更愿意|宁愿|首选|情有独钟)"
     rf"(?:的[^，。]{{0,6}}是)?{_BETWEEN_ZH}"
@@ -116,7 +125,7 @@ _LIKES_ZH = re.compile(
     rf"|我[^，。]{{0,6}}{_THING}(?:控|迷|粉|党|爱好者|发烧友|的?(?:铁杆)?粉丝)"
 )
 _HABIT_ZH = re.compile(
-    r"(?:总是|总会|老是|常常?|经常|每天|每晚|每早|每周|一般|通常|平时|习惯|天天|周末|早上|晚上|睡前|每个)[^，。,；]{0,8}?"
+    r"(?:总是|总会|老是|常常?|经常|每天|每晚|每早|每周|一般|通常|平时|习惯|天天|周末|早上|晚上|睡前|每个)(?:(?!因|由于|跟|听到|说)[^，。,；把被掉走给让]){0,8}?"
     rf"(?:[吃喝穿坐住看听玩用跑骑走去逛泡做打练买点读来订选]{_BETWEEN_ZH}|{_THING})"
 )
 _OF_IT = re.compile(r"\b(?:it|its|they|them|their|those|these|that)\b|[它这那]")
@@ -137,6 +146,7 @@ def find_attitude(text: str, *, about: str, attitude: Attitude, wanted: bool) ->
         return FactRefusal.NEGATION
     sentences = list(_sentences_about(text, about))
     averse = any(_is_averse(sentence) for sentence in sentences)
+    for_others = any(FOR_OTHERS.search(sentence) for sentence in sentences)
     likes = any(_LIKES.search(one) or _LIKES_ZH.search(one) for one in sentences)
     does = any(_HABIT.search(one) or _HABIT_ZH.search(one) for one in sentences)
     if not wanted:
@@ -145,6 +155,8 @@ def find_attitude(text: str, *, about: str, attitude: Attitude, wanted: bool) ->
         return _weaken(attitude, sentences)
     if averse:
         return FactRefusal.NEGATION
+    if for_others:
+        return FactRefusal.HOLDER
     if not likes and not does:
         return FactRefusal.UNSUPPORTED
     if likes and does:

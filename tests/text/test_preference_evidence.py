@@ -10,7 +10,15 @@ from memory.enums import Attitude, FactRefusal
 from memory.text.preference_evidence import find_attitude
 from memory.text.preferences import MAX_TURN_CHARS, check_preference
 from memory.text.statements import Turn
-from tests.text.preference_evidence_cases import AVERSIONS, LIKES
+from tests.text.preference_evidence_cases import (
+    AFTERWARDS,
+    AVERSIONS,
+    LAST,
+    LEFT_OUT,
+    LIKES,
+    LIKES_AFTERWARDS,
+    TAKEN_ALL_THE_SAME,
+)
 
 ON_REVIEW = (
     "I get hives from peanuts.", "I react badly to peanuts.", "I stay clear of peanuts.",
@@ -33,6 +41,18 @@ def check(text: str, about: str, told: str, *, attitude: str, wanted: bool) -> F
 def test_an_aversion_is_never_wanted(text, about, told, attitude):
     assert isinstance(find_attitude(text, about=about, attitude=attitude, wanted=True), FactRefusal)
     assert isinstance(check(text, about, told, attitude=attitude, wanted=True), FactRefusal)
+
+
+@pytest.mark.parametrize(("text", "about"), [*AFTERWARDS, *LAST])
+def test_nor_is_one_that_was_written_as_a_trap(text, about):
+    found = [find_attitude(text, about=about, attitude=attitude, wanted=True) for attitude in Attitude]
+    assert any(isinstance(one, Attitude) for one in found) == (text in TAKEN_ALL_THE_SAME)
+
+
+@pytest.mark.parametrize(("text", "about"), LIKES_AFTERWARDS)
+def test_a_liking_that_the_check_was_not_written_for_passes(text, about):
+    found = find_attitude(text, about=about, attitude=Attitude.LIKE, wanted=True)
+    assert isinstance(found, Attitude) == (text not in LEFT_OUT)
 
 
 @pytest.mark.parametrize("text", ON_REVIEW)

@@ -35,7 +35,7 @@ from memory.services.cube_files.column_values import (
 )
 from memory.services.entities.take_over import ArrivingNames
 from memory.services.ingestion.take_over import ArrivingMemory
-from memory.text.preference_record import find_key
+from memory.text.preference_keys import find_key
 from memory.text.transcripts import MAX_TEXT_CHARS, UnreadableTurn, check_metadata
 
 # Terms by which a memory's retired statements are found.

@@ -28,7 +28,7 @@ from memory.text.choices import (
     is_enough,
     word_preference,
 )
-from memory.text.preference_record import find_key
+from memory.text.preference_keys import find_key
 from memory.text.salience import is_light
 from memory.types import Scope
 

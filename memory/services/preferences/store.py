@@ -24,7 +24,7 @@ from memory.services.memories.change import AS_IT_COMES, lock_memories, store_ch
 from memory.services.memories.supersede import end_memory
 from memory.text.choices import reduce_key
 from memory.text.facts import bears
-from memory.text.preference_record import find_key
+from memory.text.preference_keys import find_key
 from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
 from memory.types import Scope, system_access

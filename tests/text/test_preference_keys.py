@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.text.choices import find_occasions, word_preference
-from memory.text.preference_record import find_key
+from memory.text.preference_keys import find_key
 from memory.text.preferences import read_preferences
 from tests.text.choice_cases import CHOICES
 from tests.text.preference_cases import READ_AFTERWARDS, SOMETHING
