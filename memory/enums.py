@@ -145,6 +145,7 @@ class FactRefusal(TextChoices):
     NEGATION = "negation", "the turns deny it, or it denies what they say"
     PAST = "past", "the turns say that it was so"
     TOO_FEW = "too_few", "the choices were made on too few occasions to show a preference"
+    CONTRARY = "contrary", "it denies what rules read, or a constraint"
     GATE = "gate", "the gate would not let it in as it is"
     QUOTA = "quota", "the namespace may hold no more memories"
 

@@ -76,6 +76,24 @@ _BEHIND = re.compile(
     r"\s*(?:$|[,.;:!?()-]|(?:again|once|as|like|a|an|the|for|with|at|by|in|on|near|from|of|to|and|but|over|please|instead|rather|without|too|also|then|now"
     r"|every|each|when|while|today|yesterday|tonight|thanks|always|it|i|we|yet|always|usual|(?P<carrier>[a-z]+))\b)"
 )
+# A coffee table is no coffee, as a corner table is one in the corner.
+_FURNITURE = frozenset("seat seats table room car class train bus".split())
+_SERVED = frozenset(
+    terms(
+        "coffee espresso tea juice milk water wine beer cider cocktail breakfast lunch brunch dinner dessert buffet food"
+    )
+)
+# It went there, or to others: "wine on my shirt", "peanuts for the birds".
+_NOT_TAKEN = re.compile(
+    r"\s*(?:all )?(?:(?:on|over|down|in|onto|into) (?:to )?(?:my|our|the|his|her|their)(?: \w+)? (?:shirts?|blouse|dress|skirt|trousers|pants|jeans|jacket|coat|tie|sleeves?"
+    r"|sweater|shoes?|clothes|carpet|rug|sofa|couch|floor|wall|tablecloth|keyboard|laptop|phone|hands?|face|hair|eyes?|beard|lap|books?|papers?|bag)\b"
+    r"|(?:for|to feed) (?:the|our|my|your|some|those|these|a|an)(?: \w+)? (?:birds?|ducks?|pigeons?|squirrels?|hens?|chickens?|horses?|ponies|pony|rabbits?|hamsters?|fish|mice|bees|pets?|puppy"
+    r"|puppies|kittens?|dogs?|cats?|goats?|parrots?|plants?|wedding|party|office|school|shop|club|church|raffle|bake sale|photos?|recipe|experiment|class|others)\b"
+    r"|as (?:a|an) (?:gift|present)\b)"
+)
+_BEHIND_NOT_TAKEN_ZH = re.compile(
+    r"[桌机杯壶柜架店厅馆渍色豆]|广告|.{0,4}(?:喂|[给替帮](?!我|自己)|送(?!到|来|上)|[溅洒弄]到)"
+)
 _BEFORE_ZH = re.compile(r"[了过]?[一两1-9]?[个份杯张间家瓶碗盘件款种套只块支条台趟]?(?:[^，。,的你您他她]{1,4}的)?")
 # For whom, by name; days and months are none.
 _FOR_NAME = re.compile(
@@ -217,7 +235,12 @@ def _bears_english(sentence: str, key: frozenset[str], *, wanted: bool) -> bool:
     rest = said[cue.end() :]
     named = [word for word in _WORD.finditer(rest) if not key.isdisjoint(terms(word.group()))]
     behind = _BEHIND.match(rest, named[-1].end())
-    if behind is None or (behind["carrier"] and behind["carrier"] not in things.CARRIERS):
+    carrier = behind["carrier"] if behind else None
+    if behind is None or (carrier and carrier not in things.CARRIERS):
+        return False
+    if carrier in _FURNITURE and not _SERVED.isdisjoint(terms(named[-1].group())):
+        return False
+    if wanted and _NOT_TAKEN.match(rest, named[-1].end()):
         return False
     return _BEFORE.fullmatch(rest[: named[0].start()]) is not None
 
@@ -232,6 +255,8 @@ def _bears_chinese(sentence: str, about: str, key: frozenset[str], *, wanted: bo
     start = rest.find(about)
     if start < 0:
         start = min(rest.index(term) for term in key if term in rest)
+    elif wanted and _BEHIND_NOT_TAKEN_ZH.match(rest, start + len(about)):
+        return False
     return _BEFORE_ZH.fullmatch(rest[:start]) is not None
 
 

@@ -151,6 +151,15 @@ def reduce_key(key: Iterable[str]) -> frozenset[str]:
     return frozenset(term for term in key if len(term) == 1 or not is_cjk(term[0])) - _FILLING
 
 
+def key_of(about: str) -> frozenset[str] | None:
+    """The terms by which what is chosen is known, at most MAX_KEY_TERMS; None of what has none, or more."""
+    found = terms(about)
+    if any(map(is_cjk, about)):
+        found = [term for term in found if len(term) == 1 and term not in FUNCTION_CHARACTERS]
+    key = reduce_key(found)
+    return key if 0 < len(key) <= MAX_KEY_TERMS else None
+
+
 def _read_sentence(sentence: str) -> TurnChoice | None:
     chinese = any(map(is_cjk, sentence))
     if (
@@ -187,7 +196,7 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
             return None
         if not (things.THINGS_ZH.search(about) or things.QUALITIES_ZH.match(about)):
             return None
-        return _limit_key(term for term in terms(about) if len(term) == 1 and term not in FUNCTION_CHARACTERS)
+        return key_of(about)
     if (
         limits.SOMETHING.match(about)
         or limits.OF_OTHERS.search(about)
@@ -199,7 +208,7 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
     head = _BESIDE.split(about)[0]
     if head.split()[0] in cues.NO_FIRST:
         return None
-    key = _limit_key(terms(about))
+    key = key_of(about)
     if about.rsplit(maxsplit=1)[-1] in things.QUALITIES:
         return key
     words = head.split()
@@ -208,8 +217,3 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
     if things.THINGS.isdisjoint(named) or key is None or (wanted and key <= things.GENERAL):
         return None
     return key
-
-
-def _limit_key(found: Iterable[str]) -> frozenset[str] | None:
-    key = reduce_key(found)
-    return key if 0 < len(key) <= MAX_KEY_TERMS else None

@@ -17,6 +17,7 @@ from memory.text import preference_cues as cues
 from memory.text import preference_limits as limits
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
 from memory.text.facts import MAX_SOURCES, Fact, check_fact
+from memory.text.preference_evidence import find_attitude
 from memory.text.sentences import is_first_person, is_question
 from memory.text.statements import Turn
 from memory.text.utterances import live_statements
@@ -85,7 +86,8 @@ def check_preference(
 ) -> dict[int, StatedPreference] | FactRefusal:
     """The preference that a language model read as `raw` (holder, attitude, wanted, object, text, strength from 0 to 1,
     turns: numbers from 1), by the place of each turn that it names, or why it is none: each of these turns has to be
-    new (from the place `first_new` on), its holder's, and to say it, by the rules that facts are checked by."""
+    new (from the place `first_new` on), its holder's, and to say it, by the rules that facts are checked by, and to bear
+    that the holder wants it or keeps away from it. The attitude is stored as far as a word of the turn bears it."""
     text, about, strength, named = raw.get("text"), raw.get("object"), raw.get("strength"), raw.get("turns")
     if not isinstance(text, str) or not isinstance(about, str) or not isinstance(raw.get("wanted"), bool):
         return FactRefusal.MALFORMED
@@ -97,9 +99,8 @@ def check_preference(
         return FactRefusal.MALFORMED
     if not all(type(number) is int and first_new < number <= len(turns) for number in named):
         return FactRefusal.NO_NEW_SOURCE
-    made = _make(
-        Attitude(raw["attitude"]), text, about.lower(), min(float(strength), cues.STRONG), wanted=raw["wanted"]
-    )
+    attitude, wanted = Attitude(raw["attitude"]), bool(raw["wanted"])
+    made = _make(attitude, text, about.lower(), min(float(strength), cues.STRONG), wanted=wanted)
     if made is None:
         return FactRefusal.MALFORMED
     found: dict[int, StatedPreference] = {}
@@ -107,7 +108,10 @@ def check_preference(
         refusal = _refuse(raw, turns, place)
         if refusal is not None:
             return refusal
-        found[place] = made
+        borne = find_attitude(turns[place].text, about=about, attitude=attitude, wanted=wanted)
+        if isinstance(borne, FactRefusal):
+            return borne
+        found[place] = replace(made, attitude=borne)
     return found
 
 
@@ -249,7 +253,7 @@ def _make(
         about = re.sub(r"^it ", "", about)
     elif not about or limits.SOMETHING.match(about) or limits.OF_OTHERS.search(about):
         return None
-    key = _key(_AGAINST.split(about)[0]) if wanted else _key(about)
+    key = key_of(about, wanted=wanted)
     if not key or len(about) > MAX_OBJECT_CHARS:
         return None
     return StatedPreference(
@@ -257,5 +261,7 @@ def _make(
     )
 
 
-def _key(about: str) -> frozenset[str]:
-    return frozenset(term for term in terms(about) if term not in _FILLING and term not in FUNCTION_CHARACTERS)
+def key_of(about: str, *, wanted: bool) -> frozenset[str]:
+    """The terms by which what somebody wants, or keeps away from, is known: without what it is preferred to."""
+    named = _AGAINST.split(about)[0] if wanted else about
+    return frozenset(term for term in terms(named) if term not in _FILLING and term not in FUNCTION_CHARACTERS)

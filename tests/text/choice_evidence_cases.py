@@ -240,6 +240,34 @@ FOURTH: list[tuple[str, str, bool]] = [
     ("我替他又订了靠窗的座位。", "靠窗", True),
 ]
 
+PART_OF_ANOTHER: list[tuple[str, str, bool]] = [
+    ("I ordered the coffee table.", "coffee", True),
+    ("We bought a tea table again.", "tea", True),
+    ("I got wine on my shirt.", "wine", True),
+    ("I got coffee all over my new keyboard again.", "coffee", True),
+    ("I had juice down my dress.", "juice", True),
+    ("I ordered peanuts for the birds.", "peanuts", True),
+    ("I bought bread for the ducks again.", "bread", True),
+    ("I bought apples to feed the horses.", "apples", True),
+    ("I ordered wine for the office party.", "wine", True),
+    ("I bought chocolate as a gift.", "chocolate", True),
+    ("I booked the breakfast room.", "breakfast", True),
+    ("我买了咖啡桌。", "咖啡", True),
+    ("又买了红酒杯。", "红酒", True),
+    ("我买了花生喂鸟。", "花生", True),
+    ("我买了牛奶给小猫。", "牛奶", True),
+]
+WHOLE: list[tuple[str, str, bool]] = [
+    ("I ordered coffee on my way.", "coffee", True),
+    ("I ordered wine for the second time.", "wine", True),
+    ("I booked the corner table.", "corner table", True),
+    ("I ordered the vegetarian dish.", "vegetarian", True),
+    ("I bought peanuts for the flight.", "peanuts", True),
+    ("I had coffee in the garden.", "coffee", True),
+    ("又点了咖啡。", "咖啡", True),
+    ("我买了花生，路上吃。", "花生", True),
+]
+
 # Of these the rules take what they must not, or leave out what they might take.
 TAKEN_ALL_THE_SAME = {"I took the sleeper by force again.", "我又订了会议室开会。"}
 LEFT_OUT = {

@@ -7,16 +7,26 @@ import pytest
 from memory.text.choice_evidence import check_choice, confirm_choice, find_occasion
 from memory.text.choices import is_enough
 from memory.text.statements import Turn
-from tests.text.choice_evidence_cases import BORNE, FIRST, FOURTH, LEFT_OUT, SECOND, TAKEN_ALL_THE_SAME, THIRD
+from tests.text.choice_evidence_cases import (
+    BORNE,
+    FIRST,
+    FOURTH,
+    LEFT_OUT,
+    PART_OF_ANOTHER,
+    SECOND,
+    TAKEN_ALL_THE_SAME,
+    THIRD,
+    WHOLE,
+)
 
 
-@pytest.mark.parametrize(("text", "about", "wanted"), [*FIRST, *SECOND, *THIRD, *FOURTH])
+@pytest.mark.parametrize(("text", "about", "wanted"), [*FIRST, *SECOND, *THIRD, *FOURTH, *PART_OF_ANOTHER])
 def test_what_makes_no_such_choice_does_not_bear_it(text, about, wanted):
     confirmed = confirm_choice(text, (), about=about, wanted=wanted)
     assert (confirmed is not None) == (text in TAKEN_ALL_THE_SAME)
 
 
-@pytest.mark.parametrize(("text", "about", "wanted"), BORNE)
+@pytest.mark.parametrize(("text", "about", "wanted"), [*BORNE, *WHOLE])
 def test_what_makes_it_bears_it_and_not_the_opposite(text, about, wanted):
     confirmed = confirm_choice(text, (), about=about, wanted=wanted)
     assert (confirmed is None) == (text in LEFT_OUT)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memory.kinds import SESSION_PREFIX
+from memory.kinds import PREFERENCE_KEY, SESSION_PREFIX
 from memory.models import (
     HOLDS_ON,
     DocumentChunk,
@@ -35,6 +35,7 @@ from memory.services.cube_files.column_values import (
 )
 from memory.services.entities.take_over import ArrivingNames
 from memory.services.ingestion.take_over import ArrivingMemory
+from memory.text.preference_keys import find_key
 from memory.text.transcripts import MAX_TEXT_CHARS, UnreadableTurn, check_metadata
 
 # Terms by which a memory's retired statements are found.
@@ -72,13 +73,13 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         raise UnreadableLine("context is what a chunk stands under, and this is none")
     if memory.turn == 0 or (is_chunk and memory.turn > 0):
         raise UnreadableLine("turn is none that such a memory has")
-    if memory.is_preference and (is_chunk or memory.turn > 0):
-        raise UnreadableLine("a turn or chunk is no preference")
     check_spans(memory.retired_spans, memory.text)
     try:
         check_metadata(memory.metadata)
     except UnreadableTurn as fault:
         raise UnreadableLine(str(fault)) from None
+    if memory.is_preference:
+        _check_preference(memory)
     memory.content_hash = content_hash(memory.text)
     own = {"namespace_id": ids.scope.namespace_id, "memory_id": memory.pk}
     read = ReadMemory(_read_arriving(line, memory, ids), _read_names(line, memory))
@@ -109,6 +110,14 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         read.arriving.vectors = [_read_vector(one, dimensions) for one in list_values(line, "vectors")]
         read.lists = _read_lists(line, vectors=len(read.arriving.vectors))
     return read
+
+
+def _check_preference(memory: Memory) -> None:
+    if memory.session.startswith(SESSION_PREFIX) or memory.turn > 0:
+        raise UnreadableLine("a turn or chunk is no preference")
+    said = memory.metadata.get(PREFERENCE_KEY)
+    if isinstance(said, dict) and "key" in said and find_key(said) is None:
+        raise UnreadableLine(f"metadata.{PREFERENCE_KEY}.key has not the terms of its object")
 
 
 def _read_arriving(line: Line, memory: Memory, ids: IdMap) -> ArrivingMemory:

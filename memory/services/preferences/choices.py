@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from django.db.models import Count
+
 from memory.enums import PreferenceSource, Review, Role
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, Posting
@@ -26,6 +28,7 @@ from memory.text.choices import (
     is_enough,
     word_preference,
 )
+from memory.text.preference_keys import find_key
 from memory.text.salience import is_light
 from memory.types import Scope
 
@@ -170,17 +173,17 @@ def _list_shown(scope: Scope, holders: Collection[str]) -> list[_Shown]:
     rows = Memory.objects.in_scope(scope).preferences().filter(speaker__in=holders, superseded_by=None)
     shown_by_choices = {f"metadata__{PREFERENCE_KEY}__shown_by": PreferenceSource.CHOICES}
     shown = [
-        (row, said)
+        (row, said, key)
         for row in rows.filter(**shown_by_choices).only("pk", "speaker", "metadata")
-        if isinstance(said := row.metadata.get(PREFERENCE_KEY), dict) and isinstance(said.get("key"), list)
+        if isinstance(said := row.metadata.get(PREFERENCE_KEY), dict) and (key := find_key(said)) is not None
     ]
-    resting = sources_of([scope.namespace_id], [row.pk for row, _ in shown])
+    resting = sources_of([scope.namespace_id], [row.pk for row, _, _ in shown])
     return [
         _Shown(
-            row.speaker, str(said.get("object", "")), bool(said.get("wanted")), frozenset(map(str, said["key"])),
+            row.speaker, str(said.get("object", "")), bool(said.get("wanted")), key,
             frozenset(resting.get(row.pk, ())),
         )
-        for row, said in shown
+        for row, said, key in shown
     ]  # fmt: skip
 
 
@@ -197,8 +200,7 @@ def _list_turns(scope: Scope, speakers: Collection[str]) -> MemoryQuerySet:
 
 def _turns_with(scope: Scope, holder: str, key: frozenset[str]) -> Sequence[Memory]:
     """The turns of the holder that have all words of the key, oldest first."""
-    rows = _list_turns(scope, [holder])
-    for term in sorted(key):
-        rows = rows.filter(pk__in=Posting.objects.in_scope(scope).filter(term=term).values("memory_id"))
-    newest = rows.order_by("-pk").only(*READ)[:_LOOKED_THROUGH]
+    sharing = Posting.objects.in_scope(scope).filter(term__in=sorted(key)).values("memory_id")
+    having_all = sharing.annotate(found=Count("term")).filter(found=len(key)).values("memory_id")
+    newest = _list_turns(scope, [holder]).filter(pk__in=having_all).order_by("-pk").only(*READ)[:_LOOKED_THROUGH]
     return sorted(newest, key=lambda row: (row.occurred_at, row.pk))

@@ -139,6 +139,7 @@ def _read_batch(
         stored = store.store_preferences(scope, session, found[:room], embedded, reversals=reversals, now=now)
         if goes_on:
             Session.objects.in_scope(scope).filter(name=session).update(preference_turn=last)
+        refused[FactRefusal.CONTRARY] += stored.contrary
         refused[FactRefusal.QUOTA] += sum(one.by_model for one in found[room:])
         done = PreferencesRead(len(told), len(stored.made), stored.merged, stored.superseded, +refused)
         if by_model and not by_model.answered:
@@ -146,7 +147,7 @@ def _read_batch(
         if found or stored.superseded or done.refused or done.unanswered:
             store.record(scope, session, stored, _describe(done, reader), now=now)
     if by_model:
-        taken = sum(one.by_model for one in found[:room])
+        taken = sum(one.by_model for one in found[:room]) - stored.contrary
         metrics.count_preferences(taken=taken, refused=done.refused, unanswered=done.unanswered)
     return done
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from memory import audit
-from memory.enums import AuditEvent, LinkKind, MemoryState, PreferenceSource
+from memory.enums import Attitude, AuditEvent, LinkKind, MemoryState, PreferenceSource
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, MemoryLink
 from memory.models.keys import new_id
@@ -24,6 +24,7 @@ from memory.services.memories.change import AS_IT_COMES, lock_memories, store_ch
 from memory.services.memories.supersede import end_memory
 from memory.text.choices import reduce_key
 from memory.text.facts import bears
+from memory.text.preference_keys import find_key
 from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
 from memory.types import Scope, system_access
@@ -67,11 +68,15 @@ class Reversal:
 
 @dataclass(slots=True)
 class StoredPreferences:
-    """The memories that were made, how many were said again, and how many older ones hold no longer."""
+    """The memories that were made, how many were said again, and how many older ones hold no longer.
+
+    `contrary`: how many likings and habits a model alone read and were not stored: they deny what stands above that.
+    """
 
     made: list[uuid.UUID] = field(default_factory=list)
     merged: int = 0
     superseded: int = 0
+    contrary: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +93,20 @@ class _Known:
     since: datetime
     is_active: bool = True
     is_shown: bool = False
+    by_model: bool = False
+    is_constraint: bool = False
+
+    def stands_above(self, other: _Known) -> bool:
+        """Whether the other one, which a model alone read in what was said, cannot end this one."""
+        return other.by_model and not other.is_shown and (self.is_constraint or not self.by_model)
 
     def is_about(self, other: _Known) -> bool:
         """Whether one is shown by choices of what the other one says."""
         return self.holder == other.holder and reduce_key(self.key) == reduce_key(other.key)
+
+    def ends_by_words(self, said: _Known) -> bool:
+        """Whether choices show it, and it ends with what is said of the same thing."""
+        return self.is_shown and self.is_about(said) and not self.stands_above(said)
 
     def ends_by(self, reversal: Reversal) -> bool:
         """Whether it is what the holder has come to choose the opposite of."""
@@ -152,16 +167,22 @@ def store_preferences(
             away = away or not same.is_active
             links += _link(scope, same.id, one, same.text, now=now)
             continue
+        if said.wanted and any(other.stands_above(said) and _is_contrary(other, said) for other in known):
+            done.contrary += 1
+            continue
         memory = _memory(scope, session, one, identity=said.id, now=now)
         new.append((place, memory))
         links += _link(scope, memory.pk, one, memory.text, now=now)
         if not said.is_shown:
-            for other in [other for other in known if other.is_shown and other.is_about(said)]:
+            for other in [other for other in known if other.ends_by_words(said)]:
                 known.remove(other)
                 if other.is_active:
                     ends.append((other.id, said.id))
         for other in [other for other in known if other.denies(said)]:
-            older, newer = (other, said) if other.since <= said.since else (said, other)
+            order = _put_in_order(other, said)
+            if order is None:
+                continue
+            older, newer = order
             ends.append((older.id, newer.id))
             known.remove(other)
             known.append(newer)
@@ -221,6 +242,22 @@ def _end(scope: Scope, ends: Sequence[tuple[uuid.UUID, uuid.UUID]], *, now: date
     return ended
 
 
+def _put_in_order(known: _Known, said: _Known) -> tuple[_Known, _Known] | None:
+    """Of two that deny each other the one that ends and the one that holds then; None where both hold."""
+    older, newer = (known, said) if known.since <= said.since else (said, known)
+    if not older.stands_above(newer):
+        return older, newer
+    # To be told of a liking and an allergy does less harm than to be told of the liking alone.
+    return (newer, older) if newer.wanted else None
+
+
+def _is_contrary(known: _Known, said: _Known) -> bool:
+    """Whether the newer `said` would put an end to `known`."""
+    if known.is_shown:
+        return known.is_active and known.is_about(said) and known.wanted != said.wanted
+    return known.denies(said) and known.since <= said.since
+
+
 def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
     """The preferences of the holders that hold, and those that were put away: what a person undid is not stored anew
     when it is said again."""
@@ -228,12 +265,13 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
     found = []
     for row in rows.order_by("-pk").only(*_COMPARED_BY)[:_COMPARED]:
         said = row.metadata.get(PREFERENCE_KEY)
-        if isinstance(said, dict) and isinstance(said.get("key"), list):
+        if isinstance(said, dict) and (key := find_key(said)) is not None:
             found.append(
                 _Known(
-                    row.pk, row.text, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
+                    row.pk, row.text, row.speaker, key, str(said.get("topic", "")),
                     str(said.get("scope", "")), bool(said.get("wanted")), row.holds_from,
                     row.state == MemoryState.ACTIVE, said.get("shown_by") == PreferenceSource.CHOICES,
+                    said.get("by") == "model", said.get("attitude") == Attitude.CONSTRAINT,
                 )
             )  # fmt: skip
     return found
@@ -251,6 +289,8 @@ def _compare_as(new: NewPreference) -> _Known:
         stated.wanted,
         new.turn.occurred_at,
         is_shown=bool(new.evidence),
+        by_model=new.by_model,
+        is_constraint=stated.attitude == Attitude.CONSTRAINT,
     )
 
 

@@ -89,6 +89,34 @@ def test_a_line_that_would_spoil_what_reads_it_is_left_out(alice, tmp_path, fiel
     assert len(list(Memory.objects.in_scope(alice.scope))) == 1
 
 
+def preference_line(number, **said):
+    record = {"shown_by": "choices", "attitude": "habit", "object": "window seat", "wanted": True, "by": "rules"}
+    return memory_line(
+        number, turn=-number, text="Usually chooses window seat.", is_preference=True,
+        metadata={"preference": record | said},
+    )  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"key": ["window", "seat", *(f"z{number}" for number in range(1500))]},
+        {"key": ["window"]}, {"key": ["aisle", "seat"]}, {"key": []}, {"key": "window seat"}, {"key": None},
+        {"key": ["window", "seat"], "object": ["window", "seat"]}, {"key": ["window", "seat"] * 9},
+        {"key": [f"z{number}" for number in range(40)], "object": " ".join(f"z{number}" for number in range(40))},
+        {"key": [f"z{number}" for number in range(400)], "object": " ".join(f"z{number}" for number in range(400)),
+         "shown_by": "statement"},
+    ],
+)  # fmt: skip
+def test_a_preference_whose_key_is_not_that_of_its_object_is_left_out(alice, tmp_path, said):
+    parts = {"memories": [preference_line(1, **said), preference_line(2, key=["seat", "window"])]}
+    outcome = load_parts(alice.scope, tmp_path, parts)
+
+    assert +outcome.counts["memories"] == {"unreadable": 1, "new": 1}
+    assert Memory.objects.in_scope(alice.scope).preferences().get().metadata["preference"]["key"] == ["seat", "window"]
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("fields", [{"reasons": [1]}, {"reasons": [{"rule": [], "says": ""}]}, {"confidence": "nan"}])
 def test_an_item_of_the_quarantine_that_no_page_could_show_is_left_out(alice, tmp_path, fields):

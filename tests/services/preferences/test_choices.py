@@ -6,15 +6,19 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memory.enums import MemoryState
 from memory.models import Memory, MemoryLink, Session
+from memory.models.memory import content_hash
 from memory.services.erasure import requests
 from memory.services.erasure.requests import Target
 from memory.services.erasure.run import carry_out
 from memory.services.memories import edit
 from memory.services.memories.follow_sources import follow_sources
+from memory.services.preferences.choices import ChoiceEvidence, _turns_with, keep_enough
 from memory.services.preferences.read import read_session
 from memory.types import system_access
 
@@ -199,3 +203,38 @@ def test_the_profile_says_what_shows_a_line_and_its_strength_falls_with_its_evid
     choose("I love nuts.")
     stated = alice.get(f"/v1/users/{user}/profile", attitude="like").json()["preferences"]
     assert [(one["shown_by"], one["strength"]) for one in stated] == [("statement", 0.9)]
+
+
+class TestForgedKeys:
+    """A preference that a cube's file or a hand put there, with a key that no object has."""
+
+    def forge(self, tenant, **said) -> None:
+        record = {"shown_by": "choices", "object": "aisle seat", "wanted": True, "attitude": "habit", "by": "rules"}
+        Memory.objects.create(
+            namespace_id=tenant.scope.namespace_id, session="x", role="user", speaker="Ana", turn=-50,
+            text="Usually chooses aisle seat.", metadata={"preference": record | said}, occurred_at=BEGIN,
+            created_at=BEGIN, content_hash=content_hash("x"), tokens=3, is_preference=True,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("extra", [["z"], [f"z{number}" for number in range(200)], [None], ["seat"]])
+    def test_it_counts_for_nothing(self, alice, choose, extra):
+        self.forge(alice, key=["aisl", "seat", *extra])
+        turns = choose(*AISLE)
+        forged, shown = list_preferences(alice)
+        assert (shown.text, evidence(shown), evidence(forged)) == ("Usually chooses aisle seat.", set(turns), set())
+        [row] = Memory.objects.in_scope(alice.scope).filter(pk=turns[2])
+        near = ChoiceEvidence("Ana", "seat", True, frozenset({"seat"}), (row,))
+        assert {one.key for one in keep_enough(alice.scope, [near])} <= {frozenset({"aisl", "seat"})}
+
+    def test_turns_are_looked_up_by_one_statement_whatever_the_number_of_terms(self, alice, choose):
+        choose(AISLE[0])
+        asked = []
+        for number in (2, 200):
+            with CaptureQueriesContext(connection) as queries:
+                assert list(_turns_with(alice.scope, "Ana", frozenset(f"z{one}" for one in range(number)))) == []
+            [query] = queries.captured_queries
+            asked.append((query["sql"].count("SELECT"), query["sql"].count(" JOIN ")))
+        assert asked == [(2, 0), (2, 0)]
+        [found] = _turns_with(alice.scope, "Ana", frozenset({"aisl", "seat"}))
+        assert found.text == AISLE[0]
+        assert list(_turns_with(alice.scope, "Ana", frozenset({"aisl", "seat", "window"}))) == []

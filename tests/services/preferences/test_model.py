@@ -472,3 +472,76 @@ class TestFailures:
             remember(alice, f"The bus number {number} was late.", speaker="Ana")
         read()
         assert [len(material(one.body)["new_turns"]) for one in endpoint.asked] == [MODEL_TURNS, 3]
+
+
+class TestContradictions:
+    """What a model alone reads ends neither what rules read nor a constraint."""
+
+    PEANUTS = {"object": "peanuts", "strength": 0.9}
+
+    @pytest.fixture
+    def hear(self, alice, remember, read, endpoint):
+        """Has Ana say the text on a day, and the model answer `preference` of it."""
+
+        def run(day: int, words: str, /, **preference: Any) -> PreferencesRead:
+            moment, session = BEGIN + timedelta(days=day), f"d{day:02}"
+            remember(alice, words, speaker="Ana", session=session, occurred_at=moment)
+
+            def answer_of(body: dict[str, Any]) -> tuple[int, Any]:
+                number = material(body)["new_turns"][-1]["number"]
+                return says(stated(**self.PEANUTS, **preference, turns=[number])) if preference else says()
+
+            endpoint.answer = answer_of
+            return read(session=session)
+
+        return run
+
+    def holding(self, tenant) -> list[tuple[str, bool]]:
+        rows = list_preferences(tenant, superseded_by=None, valid_to=None)
+        return [(one.metadata["preference"]["attitude"], one.metadata["preference"]["wanted"]) for one in rows]
+
+    @pytest.mark.parametrize("attitude", ["like", "habit", "constraint"])
+    def test_no_flip_ends_an_allergy(self, alice, hear, attitude):
+        hear(1, "I cannot have peanuts.")
+        done = hear(2, "I get hives from peanuts.", attitude=attitude, wanted=True, text="Ana gets hives from peanuts.")
+        assert (done.stored, done.superseded, dict(done.refused)) == (0, 0, {"negation": 1})
+        assert self.holding(alice) == [("constraint", False)]
+
+    def test_a_liking_that_only_a_model_reads_is_dropped_beside_what_rules_read(self, alice, hear):
+        hear(1, "I avoid peanuts.")
+        done = hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        assert (done.stored, done.superseded, dict(done.refused)) == (0, 0, {"contrary": 1})
+        assert last_event()["refused"] == {"contrary": 1}
+        assert self.holding(alice) == [("constraint", False)]
+
+    def test_and_beside_a_constraint_that_a_model_read(self, alice, hear):
+        hear(1, "I get hives from peanuts.", attitude="constraint", wanted=False, text="Ana gets hives from peanuts.")
+        done = hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        assert (done.stored, dict(done.refused)) == (0, {"contrary": 1})
+        assert self.holding(alice) == [("constraint", False)]
+
+    def test_an_aversion_that_only_a_model_reads_stands_beside_a_liking(self, alice, hear):
+        hear(1, "I love peanuts.")
+        done = hear(
+            2, "I get hives from peanuts.", attitude="constraint", wanted=False, text="Ana gets hives from peanuts."
+        )
+        assert (done.stored, done.superseded) == (1, 0)
+        assert self.holding(alice) == [("like", True), ("constraint", False)]
+
+    def test_whichever_is_read_first(self, alice, hear):
+        hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        assert self.holding(alice) == [("like", True)]
+        hear(1, "I avoid peanuts.")
+        assert self.holding(alice) == [("constraint", False)]
+
+    def test_rules_that_read_the_reversal_end_it_as_ever(self, alice, hear):
+        hear(1, "I avoid peanuts.")
+        done = hear(2, "I love peanuts.", attitude="like", wanted=True, text="Ana loves peanuts.")
+        assert (done.stored, done.superseded) == (1, 1)
+        assert self.holding(alice) == [("like", True)]
+
+    def test_one_that_a_model_read_ends_another_that_is_no_constraint(self, alice, hear):
+        hear(1, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        done = hear(2, "I shudder at peanuts.", attitude="dislike", wanted=False, text="Ana shudders at peanuts.")
+        assert (done.stored, done.superseded) == (1, 1)
+        assert self.holding(alice) == [("dislike", False)]
