@@ -13,7 +13,7 @@ from memory.kinds import SESSION_PREFIX
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class DocumentQuerySet(ScopedQuerySet["Document"]):
@@ -27,7 +27,7 @@ class DocumentQuerySet(ScopedQuerySet["Document"]):
         return self.filter(models.Q(session=session) | models.Q(id=identity))
 
 
-class Document(models.Model):
+class Document(ScopedRow):
     """A long text that is kept as chunks, each a memory. The text itself is not kept.
 
     `document_id` is the client's name of it; `version` counts how often it was given. Its chunks stand in a session of
@@ -35,8 +35,7 @@ class Document(models.Model):
     them; `session` is the conversation it was given with, if any.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="documents", db_index=False)
     document_id = models.CharField(max_length=128, db_collation="C")
     session = models.CharField(max_length=128, blank=True, default="", db_collation="C")
@@ -59,7 +58,7 @@ class Document(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.document_id
+        return str(self.id)
 
     @property
     def chunk_session(self) -> str:

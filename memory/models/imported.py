@@ -6,18 +6,17 @@ from django.db import models
 
 from memory.enums import ImportFormat
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class MemoryImport(models.Model):
+class MemoryImport(ScopedRow):
     """One file that is to be taken in, and what came of it. Its id is the request id of its audit events.
 
     `dealt_with` counts turns in the order of the file: a run that broke off goes on behind them. `gone` are turns of an
     earlier import that were deleted since. `faults` have places and reasons, never a text.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
     name = models.CharField(max_length=200, help_text="Of the file, as its sender calls it")
     format = models.CharField(max_length=10, choices=ImportFormat.choices)

@@ -9,10 +9,10 @@ from django.db import models
 
 from memory.enums import AdapterState, TrainingFile
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class TrainingDataset(models.Model):
+class TrainingDataset(ScopedRow):
     """Lines to train a model on, made of memories. Its id is the request id of its audit events.
 
     `options` are what was asked for; `manifest` is the account of what came of it. `stale` says how many of its
@@ -20,8 +20,7 @@ class TrainingDataset(models.Model):
     nothing was made. `rebuild_of` is the adapter that is trained on it when it is made.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
     options = models.JSONField(default=dict)
     manifest = models.JSONField(default=dict)
@@ -88,7 +87,7 @@ class AdapterQuerySet(ScopedQuerySet["Adapter"]):
         return self.filter(state__in=(AdapterState.TRAINING, AdapterState.CANDIDATE, AdapterState.ACTIVE))
 
 
-class Adapter(models.Model):
+class Adapter(ScopedRow):
     """A LoRA adapter that was trained on a data set, and how it stands.
 
     `files` are its files by name, each with `sha256` and `bytes`; empty when they are not there (any more). `metrics`
@@ -97,8 +96,7 @@ class Adapter(models.Model):
     has learnt.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
     name = models.CharField(max_length=64)
     dataset_id = models.UUIDField()

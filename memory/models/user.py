@@ -54,12 +54,11 @@ class UserNamespace(models.Model):
         return f"{self.user_id} in {self.namespace_id}"
 
 
-class UserErasure(models.Model):
+class UserErasure(ScopedRow):
     """The receipt of a user who was erased. `erasures` are those of memories, as {namespace_id, id}. No name."""
 
-    pk = models.CompositePrimaryKey("namespace_id", "user_id")
+    user_id = models.UUIDField(primary_key=True)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_index=False)
-    user_id = models.UUIDField()
     reason = models.CharField(max_length=300)
     erasures = models.JSONField(default=list)
     keys_revoked = models.IntegerField(default=0)

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from memory.parsers.refusal import FileRefused
+from memory.zip_directory import UnsafeDirectory, check_directory
 
 MAX_MEMBERS = 5_000
 MAX_MEMBER_BYTES = 256 * 1024**2
@@ -17,9 +18,6 @@ MAX_TOTAL_BYTES = 512 * 1024**2
 MAX_RATIO = 200
 RATIO_COUNTS_FROM = 8 * 1024**2
 _MAX_DIRECTORY_BYTES = 2 * 1024**2
-_END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
-# Before it, where sizes do not fit into it: the end of the larger form, and where that is.
-_LARGE_END, _LARGE_END_BYTES, _LOCATOR, _LOCATOR_BYTES = b"PK\x06\x06", 56, b"PK\x06\x07", 20
 _LOCAL_HEADER_BYTES = 30
 _ENCRYPTED = 0x1
 _LOOKED_AT_BYTES = 4096
@@ -34,8 +32,6 @@ def list_names(path: Path) -> list[str]:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError):
         raise _describe_damage() from None
-    if len(entries) > MAX_MEMBERS:
-        raise FileRefused("bomb", f"The file holds {len(entries)} parts; {MAX_MEMBERS} are the limit.")
     for entry in entries:
         _check_member(entry)
     if sum(entry.file_size for entry in entries) > MAX_TOTAL_BYTES:
@@ -89,24 +85,12 @@ def _check_overlaps(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_directory(path: Path) -> None:
-    """Refuses a directory that is too large to be read: zipfile reads all of it at once."""
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT - _LOCATOR_BYTES - _LARGE_END_BYTES))
-        tail = stream.read()
-    place = tail.rfind(_END)
-    if place < 0 or len(tail) - place < _END_BYTES:
-        raise _describe_damage()
-    directory = int.from_bytes(tail[place + 12 : place + 16], "little")
-    locator = place - _LOCATOR_BYTES
-    if locator >= 0 and tail.startswith(_LOCATOR, locator):
-        # What stands there is believed by zipfile, whatever the usual end says.
-        large = locator - _LARGE_END_BYTES
-        if large < 0 or not tail.startswith(_LARGE_END, large):
-            raise _describe_damage()
-        directory = int.from_bytes(tail[large + 40 : large + 48], "little")
-    if directory > _MAX_DIRECTORY_BYTES:
-        raise FileRefused("bomb", f"The file lists its parts in more than {_MAX_DIRECTORY_BYTES // 1024**2} MB.")
+    try:
+        check_directory(path, most=MAX_MEMBERS, most_bytes=_MAX_DIRECTORY_BYTES)
+    except UnsafeDirectory as fault:
+        if fault.is_too_large:
+            raise FileRefused("bomb", f"The file {fault.says}: it was made to fill memory.") from None
+        raise _describe_damage() from None
 
 
 def _describe_damage() -> FileRefused:

@@ -16,7 +16,9 @@ from ops.admin import (  # noqa: E402
     bulk,
     cube_files,
     cubes,
+    documents,
     evaluations,
+    imports,
     jobs,
     memories,
     quarantine,
@@ -25,6 +27,7 @@ from ops.admin import (  # noqa: E402
     saved_views,
     staff,
     topics,
+    training,
     webhooks,
 )
 from ops.sign_in import SignInForm  # noqa: E402
@@ -35,7 +38,9 @@ __all__ = [
     "bulk",
     "cube_files",
     "cubes",
+    "documents",
     "evaluations",
+    "imports",
     "jobs",
     "memories",
     "quarantine",
@@ -44,6 +49,7 @@ __all__ = [
     "saved_views",
     "staff",
     "topics",
+    "training",
     "webhooks",
 ]
 

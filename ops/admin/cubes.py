@@ -1,21 +1,27 @@
-"""Users and cubes, to be read only: the API and the console make, change and share them."""
+"""Users, cubes and receipts of users, to be read only: the API and the console make, change, share and erase them."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memory.models import Cube, User
+from memory.models import Cube, CubeShare, User, UserErasure
 from ops.access import MASK, reads_text
-from ops.admin.filters import NamespaceFilter
+from ops.admin.filters import ActorFilter, NamespaceFilter
 from ops.admin.lists import ReadOnlyAdmin
-from ops.admin.rendering import pretty_json
+from ops.admin.rendering import moment, pretty_json
+from ops.admin.scope import render_mask
+from ops.admin.texts import TextAdmin
+
+MOST_SHARES = 200
 
 
 @admin.register(User)
@@ -63,20 +69,71 @@ class UserAdmin(ReadOnlyAdmin):
 
 @admin.register(Cube)
 class CubeAdmin(ReadOnlyAdmin):
-    """Namespaces as things that are owned and shared; the console's page has the shares."""
+    """Namespaces as things that are owned and shared: a share has no page of its own, and stands here."""
 
     list_display = ("name", "namespace", "shown_kinds", "revision", "created_by", "created_at")
     list_filter = (NamespaceFilter, "created_at")
     list_select_related = ("namespace",)
     fields = (
-        *("name", "description", "namespace", "owner_id", "shown_kinds", "revision", "created_by", "created_at"),
-        *("updated_at", "page", "id"),
+        *("name", "description", "namespace", "owner_id", "shown_kinds", "shares", "revision", "created_by"),
+        *("created_at", "updated_at", "page", "id"),
     )
 
     @admin.display(description=gettext_lazy("kinds"))
     def shown_kinds(self, cube: Cube) -> str:
         return ", ".join(cube.kinds)
 
+    @admin.display(description=gettext_lazy("shares"))
+    def shares(self, cube: Cube) -> SafeString | str:
+        """With whom it is shared, the newest first: ids, since a user may belong to a namespace out of reach."""
+        found = CubeShare.objects.filter(namespace_id=cube.namespace_id).order_by("-created_at", "user_id")
+        lines = (
+            (
+                share.user_id,
+                share.get_level_display(),
+                _when(share.expires_at),
+                share.created_by,
+                moment(share.created_at),
+            )
+            for share in found[:MOST_SHARES]
+        )
+        return format_html_join("", "<p>{} · {} · {} · {} · {}</p>", lines) or "—"
+
     @admin.display(description=gettext_lazy("page"))
     def page(self, cube: Cube) -> SafeString:
         return format_html('<a href="{}">{}</a>', reverse("ops:cube", args=[cube.pk]), cube.name)
+
+
+@admin.register(UserErasure)
+class UserErasureAdmin(TextAdmin):
+    """Receipts of users who were erased: the id is all that is left of one. The reason was typed."""
+
+    what = "receipt"
+    hidden = {"reason": "masked_reason"}
+    ordering = ("-created_at",)
+    list_display = ("user_id", "namespace", "reason", "keys_revoked", "shares_ended", "cubes_disowned", "actor",
+                    "created_at")  # fmt: skip
+    list_filter = (NamespaceFilter, ActorFilter, "created_at")
+    list_select_related = ("namespace",)
+    fields = ("user_id", "namespace", "reason", "keys_revoked", "shares_ended", "cubes_disowned", "shown_erasures",
+              "actor", "created_at", "page")  # fmt: skip
+
+    @admin.display(description=gettext_lazy("reason"))
+    def masked_reason(self, receipt: UserErasure) -> str:
+        return render_mask(len(receipt.reason))
+
+    @admin.display(description=gettext_lazy("erasures"))
+    def shown_erasures(self, receipt: UserErasure) -> SafeString:
+        return format_html_join(
+            "",
+            '<p><a href="{}">{}</a></p>',
+            ((reverse("ops:erasure", args=[one["id"]]), one["id"]) for one in receipt.erasures),
+        )
+
+    @admin.display(description=gettext_lazy("page"))
+    def page(self, receipt: UserErasure) -> SafeString:
+        return format_html('<a href="{}">{}</a>', reverse("ops:user", args=[receipt.pk]), _("In the console"))
+
+
+def _when(expires_at: datetime | None) -> SafeString | str:
+    return moment(expires_at) if expires_at else _("does not expire")

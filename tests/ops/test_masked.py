@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.enums import Feedback
-from memory.models import AuditLog, Memory, QuarantinedItem
+from memory.models import AuditLog, Document, Memory, QuarantinedItem
 from memory.services.ingestion import quarantine
 from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest_batch
@@ -29,7 +29,8 @@ REASONS = ("numbat reason", "bilby note", "dugong reason", "quoll note")
 SECRETS = (SPEAKER, TITLE, KEY, VALUE, TAG, *REASONS)
 ALL = ("view_memory", "change_memory", "view_quarantineditem", "change_quarantineditem", "view_condensation",
        "view_contextpack", "view_auditlog", "view_relevancejudgement", "view_job", "view_evaluationrun",
-       "view_namespace", "view_console", "run_probe", "export", "operate_jobs", "all_namespaces")  # fmt: skip
+       "view_namespace", "view_document", "view_memoryimport", "view_usererasure", "view_trainingdataset",
+       "view_adapter", "view_console", "run_probe", "export", "operate_jobs", "all_namespaces")  # fmt: skip
 
 
 @pytest.fixture
@@ -71,7 +72,9 @@ def admin_pages(world: World) -> list[str]:
     pages += [f"/admin/memory/auditlog/{row.pk}/change/" for row in AuditLog.objects.across_namespaces()]
     pages += [f"/admin/memory/quarantineditem/{row.pk}/change/" for row in QuarantinedItem.objects.across_namespaces()]
     pages += [f"/ops/audit/event/?id={row.pk}" for row in AuditLog.objects.across_namespaces()]
-    names = ("memory", "quarantineditem", "condensation", "contextpack", "auditlog", "relevancejudgement", "job")
+    names = ("memory", "quarantineditem", "condensation", "contextpack", "auditlog", "relevancejudgement", "job",
+             "document", "memoryimport", "usererasure", "trainingdataset", "adapter")  # fmt: skip
+    pages += [f"/admin/memory/document/{row.pk}/change/" for row in Document.objects.across_namespaces()]
     pages += [f"/admin/memory/{name}/" for name in names]
     return [*pages, "/admin/memory/quarantineditem/review/", "/admin/memory/memory/contradictions/",
             "/ops/sessions/one/?ns=harbour&session=night+shift"]  # fmt: skip
@@ -92,7 +95,7 @@ def test_no_page_shows_them(full):
     shown = {url: found for url in pages if (found := leaks(masked, url))}
     assert shown == {}
     read = set().union(*(leaks(reader, url) for url in pages))
-    assert {SPEAKER, VALUE, *REASONS} <= read
+    assert {SPEAKER, TITLE, VALUE, *REASONS} <= read
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

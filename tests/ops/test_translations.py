@@ -18,7 +18,8 @@ from django.utils.translation import override, templatize
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 # The same in both languages.
-SAME = {"p50", "p95", "Redis", "PDF", "HTML", "CSV", "JSON", "Markdown", "Word", "Excel", "PowerPoint"}
+SAME = {"p50", "p95", "Redis", "PDF", "HTML", "CSV", "JSON", "Markdown", "Word", "Excel", "PowerPoint",
+        "ChatGPT", "Claude", "Gemini", "Portable AI Memory 1.0", "hindsight", "mem0"}  # fmt: skip
 KEYWORDS = ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext", "pgettext_lazy")
 PLACE = re.compile(r"%\((\w+)\)[sd]|\{(\w+)\}")
 # What Django makes of a template for xgettext to read.

@@ -18,7 +18,7 @@ import orjson
 from memory import deadline, ledger
 from memory.enums import CubeSignature
 from memory.services.cube_files import manifest as manifests
-from memory.services.cube_files.manifest import MEMBER, PARTS, Manifest, PartSummary
+from memory.services.cube_files.manifest import MEMBER, Manifest, PartSummary
 from memory.services.imports.container import MAX_ITEM_BYTES, Part, list_parts
 from memory.services.imports.source import UnreadableImport
 from memory.text.json_values import encode
@@ -145,15 +145,11 @@ def open_cube(path: Path) -> CubeReader:
 
     Raises UnreadableImport for what is no cube's file, hostile, or of another schema.
     """
-    members = list_parts(path)
+    members = list_parts(path, most=MAX_MEMBERS, kind="A cube's file")
     known = {member.name: member for member in members}
     if MEMBER not in known:
         raise UnreadableImport(
             f"The file has no {MEMBER}: it is no cube's file. Exports of other programs go to POST /v1/imports."
-        )
-    if len(members) > MAX_MEMBERS:
-        raise UnreadableImport(
-            f"The zip has {len(members)} files; a cube's file has {len(PARTS) + 1} at most. Nothing of it was read."
         )
     if len(known) < len(members):
         raise UnreadableImport("The zip has two files of the same name: no cube's file has. Nothing of it was read.")

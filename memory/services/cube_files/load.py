@@ -53,6 +53,7 @@ from memory.services.erasure.erased_before import BroughtMemory
 from memory.services.ingestion.documents_take_over import take_over_documents
 from memory.services.ingestion.take_over import (
     find_equals,
+    find_quarantined,
     take_over_ends,
     take_over_quarantine,
 )
@@ -231,8 +232,7 @@ class CubeLoader:
         kept = [one for one in items if not {one.pk, origins[one.pk]} & erased]
         report.counts[ERASED] += len(items) - len(kept)
         if self._context.dry_run:
-            ids = [one.pk for one in kept]
-            present = QuarantinedItem.objects.in_scope(self._context.scope).filter(id__in=ids).count()
+            present = len(find_quarantined(self._context.scope, kept))
             report.counts.update({NEW: len(kept) - present, PRESENT: present})
             return
         new = take_over_quarantine(self._context.scope, kept, now=now)

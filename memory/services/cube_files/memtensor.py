@@ -37,6 +37,8 @@ MEMORIES, CONFIG = "textual_memory.json", "config.json"
 _PICKLES = (".pickle", ".pkl", ".pt", ".pth", ".bin", ".joblib", ".adapter", ".ckpt")
 _WHY_NOT_PICKLES = "a pickle runs whatever it holds when it is opened; it was not. Build caches and adapters anew here."
 _WHY_NOT_OTHERS = f"only {MEMORIES} and {CONFIG} of such a folder are read"
+# A folder may have a store of vectors in it, of some hundred files.
+_MAX_MEMBERS = 1_000
 _ACTIVE = ("", "activated")
 _MAX_REFUSED = 20
 _MAX_CHARS = 200
@@ -60,7 +62,7 @@ def is_folder(path: Path) -> bool:
 
     What has the manifest of a cube's file is none: with a file added, it would pass as a folder that nobody signs.
     """
-    parts = list_parts(path)
+    parts = _list_parts(path)
     if any(part.name == MEMBER for part in parts):
         return False
     if any(part.base == MEMORIES for part in parts):
@@ -70,7 +72,7 @@ def is_folder(path: Path) -> bool:
 
 def describe(path: Path) -> dict[str, Any]:
     """What the folder says of itself, and which of its files are refused, with the reason. Raises UnreadableImport."""
-    parts = list_parts(path)
+    parts = _list_parts(path)
     _find_memories(parts, path)
     configs = [part for part in parts if part.base == CONFIG]
     refused = [part for part in parts if part.base not in (MEMORIES, CONFIG) and len(parts) > 1]
@@ -85,7 +87,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 def read_turns(path: Path) -> Iterator[SourceTurn]:
     """Every active memory of the folder, in the same order each time. Raises UnreadableImport."""
-    part = _find_memories(list_parts(path), path)
+    part = _find_memories(_list_parts(path), path)
     for conversation in read_singles(_list_entries(part), _read_memory):
         yield from conversation.turns
 
@@ -109,6 +111,10 @@ def count(counts: ImportCounts) -> Counter[str]:
             "rejected": counts.rejected,
         }
     )
+
+
+def _list_parts(path: Path) -> list[Part]:
+    return list_parts(path, most=_MAX_MEMBERS, kind="A cube, as a file or a folder,")
 
 
 def _find_memories(parts: Sequence[Part], path: Path) -> Part:

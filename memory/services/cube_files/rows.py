@@ -137,6 +137,9 @@ def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
         summary.item_sources = {
             name: [[str(ids.find(one)) for one in item] for item in items] for name, items in cards.items()
         }
+        if "new_memory_ids" in summary.trigger_details:
+            ended_by = [str(ids.find(one)) for one in summary.trigger_details["new_memory_ids"]]
+            summary.trigger_details = {**summary.trigger_details, "new_memory_ids": ended_by}
         return summary, int(line["turns"])
     except (TypeError, ValueError, AttributeError, KeyError):
         raise UnreadableLine("its sources are no lists of ids") from None

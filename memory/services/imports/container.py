@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from memory.services.imports.source import UnreadableImport
+from memory.zip_directory import UnsafeDirectory, check_directory
 
 # One conversation or page, the largest thing that is held at once.
 MAX_ITEM_BYTES = 64 * 1024**2
@@ -27,10 +28,8 @@ RATIO_COUNTS_FROM = 16 * 1024**2
 _MAX_DIRECTORY_BYTES = 64 * 1024**2
 _HEAD_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
-# End of a zip's directory: how large it is stands 12 bytes into it, or in the record for large ones.
-_END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
-_END_64, _LARGE = b"PK\x06\x06", 0xFFFFFFFF
 _ENCRYPTED = 0x1
+_AGAIN = "Download it again"
 # What every program writes. The others take a dictionary as large as the file asks for.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What files of other kinds begin with, and what to do about it.
@@ -88,12 +87,15 @@ class Part:
             return stream.read(_HEAD_BYTES)
 
 
-def list_parts(path: Path) -> list[Part]:
-    """The file itself, or the members of a zip. Raises UnreadableImport for what is damaged, hostile or no text."""
+def list_parts(path: Path, *, most: int = MAX_MEMBERS, kind: str = "An export") -> list[Part]:
+    """The file itself, or the members of a zip, of which a file of this `kind` has `most` at most.
+
+    Raises UnreadableImport for what is damaged, hostile or no text.
+    """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
-        return _list_members(path)
+        return _list_members(path, most, kind)
     _refuse_other_kinds(head)
     return [Part(path.name, path.stat().st_size, lambda: path.open("rb"))]
 
@@ -108,17 +110,17 @@ def _refuse_other_kinds(head: bytes) -> None:
         raise UnreadableImport("The file is neither text nor a zip: give the export as it was downloaded.")
 
 
-def _list_members(path: Path) -> list[Part]:
-    _check_directory(path)
+def _list_members(path: Path, most: int, kind: str) -> list[Part]:
     try:
+        check_directory(path, most=most, most_bytes=_MAX_DIRECTORY_BYTES)
         # It stays open as long as one of its parts is known.
         archive = zipfile.ZipFile(path)
+    except UnsafeDirectory as fault:
+        remedy = f"{kind} has no more: nothing of it was read" if fault.is_too_large else _AGAIN
+        raise UnreadableImport(f"The zip {fault.says}. {remedy}.") from None
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as error:
-        raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
-    entries = archive.infolist()
-    if len(entries) > MAX_MEMBERS:
-        raise UnreadableImport(f"The zip has {len(entries)} files; {MAX_MEMBERS} are the limit.")
-    return [_check_member(archive, entry) for entry in entries if not entry.filename.endswith("/")]
+        raise UnreadableImport(f"The zip cannot be read: {error}. {_AGAIN}.") from None
+    return [_check_member(archive, entry) for entry in archive.infolist() if not entry.filename.endswith("/")]
 
 
 def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
@@ -145,20 +147,4 @@ def _open_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(entry)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
-
-
-def _check_directory(path: Path) -> None:
-    """Refuses a directory that would not fit in the memory; zipfile reads all of it at once."""
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
-        tail = stream.read()
-        place = tail.rfind(_END)
-        if place < 0 or len(tail) - place < _END_BYTES:
-            raise UnreadableImport("The zip is cut off: download it again.")
-        directory = int.from_bytes(tail[place + 12 : place + 16], "little")
-        if directory == _LARGE and (large := tail.rfind(_END_64)) >= 0:
-            directory = int.from_bytes(tail[large + 40 : large + 48], "little")
-    if directory > _MAX_DIRECTORY_BYTES:
-        raise UnreadableImport(f"The zip lists its files in {directory} bytes; {_MAX_DIRECTORY_BYTES} are the limit.")
+        raise UnreadableImport(f"The zip cannot be read: {error}. {_AGAIN}.") from None

@@ -182,10 +182,20 @@ def take_over_ends(scope: Scope, sessions: Sequence[Session]) -> int:
     return len(rows)
 
 
+def find_quarantined(scope: Scope, items: Sequence[QuarantinedItem]) -> set[uuid.UUID]:
+    """The ids of those that are kept apart here: under their id, or as the same words of a session and moment."""
+    rows = QuarantinedItem.objects.in_scope(scope)
+    there = set(rows.filter(id__in=[one.pk for one in items]).values_list("id", flat=True))
+    alike = rows.filter(content_hash__in=[one.content_hash for one in items])
+    said = alike.values_list("session", "content_hash", "created_at")
+    known = {(session, bytes(digest), at) for session, digest, at in said}
+    return there | {one.pk for one in items if (one.session, bytes(one.content_hash), one.created_at) in known}
+
+
 def take_over_quarantine(scope: Scope, items: Sequence[QuarantinedItem], *, now: datetime) -> int:
     """Keeps items apart that were kept apart where they come from, and are not there; returns how many."""
     ids = [one.pk for one in items]
-    there = set(QuarantinedItem.objects.in_scope(scope).filter(id__in=ids).values_list("id", flat=True))
+    there = find_quarantined(scope, items)
     there |= set(Memory.objects.in_scope(scope).filter(pk__in=ids).values_list("pk", flat=True))
     new = [one for one in items if one.pk not in there]
     QuarantinedItem.objects.bulk_create(new)

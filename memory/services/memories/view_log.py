@@ -22,7 +22,8 @@ def note_viewed(
     now: datetime,
     request_id: str = "",
 ) -> None:
-    """Someone opened a text: `what` says of which kind (memory, quarantine, summary, pack, document, topic)."""
+    """Someone opened a text: `what` says of which kind (memory, quarantine, summary, pack, document, topic,
+    import, receipt)."""
     audit.record(
         _scope(access, namespace_id, request_id),
         AuditEvent.MEMORY_VIEW,

@@ -48,7 +48,7 @@ OTHER = orjson.dumps(memory_line(text="I keep 2 bees behind the house in Porto."
         (lambda: make(extra={"activation_memory.pickle": b"\x80\x04."}), "does not name: it was added"),
         (lambda: make(extra={"../../etc/cron.d/x": b"1"}), "leads out of it"),
         (lambda: make(extra={"C:/x": b"1"}), "leads out of it"),
-        (lambda: make(extra={f"part-{number}.jsonl": b"" for number in range(40)}), "at most"),
+        (lambda: make(extra={f"part-{number}.jsonl": b"" for number in range(40)}), "42 files; 32 are the limit"),
         (lambda: zipped({"manifest.json": b"{}"}), "not the shape"),
         (lambda: zipped({"manifest.json": b"x" * (manifests.MAX_BYTES + 1)}), "larger than 1 MB"),
         (lambda: make({"memories": []}, data={"memories": b"\n" * 50_000_000}), "times its size"),

@@ -1,0 +1,48 @@
+"""The folder of a cube of MemTensor's MemOS goes into the database by the command and by the route."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import orjson
+import pytest
+from django.core.management import call_command
+
+from memory.models import Memory
+from tests.api.test_cube_files import load_whole
+from tests.services.cube_files.hostile import write, zipped
+
+TEXTS = ["I keep bees behind the house in Porto.", "My sister Ana moved to Lisbon in May."]
+MEMORIES = [
+    {
+        "id": f"m{number}",
+        "memory": text,
+        "metadata": {"status": "activated", "memory_time": "2026-03-01", "tags": ["a"]},
+    }
+    for number, text in enumerate(TEXTS)
+]
+GONE = {"id": "m9", "memory": "I sold the bees.", "metadata": {"status": "deleted"}}
+FOLDER = zipped(
+    {
+        "cube/textual_memory.json": orjson.dumps([*MEMORIES, GONE]),
+        "cube/config.json": orjson.dumps({"cube_id": "ada", "user_id": "u"}),
+        "cube/activation_memory.pickle": b"cos\nsystem\n(S'touch /tmp/x'\ntR.",
+    }
+)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", ["command", "route"])
+def test_its_active_memories_are_stored_once_with_their_dates(alice, tmp_path, way):
+    path = write(tmp_path, FOLDER)
+    for _again in range(2):
+        if way == "command":
+            call_command("load_cube", str(path), "--namespace", "alice", "--unknown-sender", stdout=StringIO())
+        else:
+            found = load_whole(alice, FOLDER)
+            assert (found["state"], found["problem"], found["manifest"]["cube"]["id"]) == ("done", None, "ada")
+            assert [one["name"] for one in found["manifest"]["refused"]] == ["cube/activation_memory.pickle"]
+        rows = Memory.objects.in_scope(alice.scope)
+        assert sorted(rows.values_list("text", flat=True)) == TEXTS
+        assert {f"{one.occurred_at:%Y-%m-%d}" for one in rows} == {"2026-03-01"}
+        assert all(one.metadata["tags"] == ["a"] for one in rows)
