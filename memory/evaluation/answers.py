@@ -206,7 +206,7 @@ def _search(
     ) as scope:
         index_namespace(scope, now=now())
         settle_namespace(scope, now=now())
-        statistics.refresh(scope.namespace_id)
+        statistics.refresh(memories=len(history.memories))
         found = []
         for one in questions:
             ask = Ask(one.text, run.top_k, one.asked_at or now(), dry_run=True)

@@ -199,5 +199,5 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
         settle_namespace(scope, now=now())
         read_namespace(scope, now=now())
         grow_whole(scope, now=now())
-        statistics.refresh(scope.namespace_id)
+        statistics.refresh(memories=len(group.memories))
         yield scope

@@ -28,10 +28,10 @@ def may_have_orders(text: str) -> bool:
     before: _Sentence | None = None
     for clause in read_words(text):
         sentence = _Sentence(clause, text)
-        if any(all(map(sentence.has, needs)) for needs in _left_by(sentence.names, pairs=False)):
+        if any(all(map(sentence.has, needs)) for needs in _list_needs(sentence.names, pairs=False)):
             return True
         if before is not None:
-            for needs in _left_by(before.names | sentence.names, pairs=True):
+            for needs in _list_needs(before.names | sentence.names, pairs=True):
                 if all(before.has(need) or sentence.has(need) for need in needs):
                     return True
         before = sentence
@@ -58,14 +58,14 @@ class _Sentence:
 
 
 @lru_cache(maxsize=4_096)
-def _left_by(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
+def _list_needs(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
     """What the rules need besides `names`, without rules that need other words; first what is looked for first."""
-    left = (_need_besides(names, rule) for rule in RULES if rule.pair or not pairs)
+    left = (_read_needs(names, rule) for rule in RULES if rule.pair or not pairs)
     ordered = {tuple(sorted(needs, key=_turn_of)) for needs in left if needs is not None}
     return tuple(sorted(ordered, key=lambda needs: [*map(_turn_of, needs)]))
 
 
-def _need_besides(names: frozenset[str], rule: Rule) -> Needs | None:
+def _read_needs(names: frozenset[str], rule: Rule) -> Needs | None:
     needs = []
     for group in rule.needs:
         if group.isdisjoint(names):
@@ -84,7 +84,7 @@ def _order_searches() -> dict[str, int]:
     """When to look for each meaning: so that, while none is found, the cheapest searches end the most rules (greedy set
     cover: Chvatal 1979, "A greedy heuristic for the set-covering problem"). Long patterns are dear.
     """
-    left = [needs for rule in RULES if (needs := _need_besides(frozenset(), rule)) is not None]
+    left = [needs for rule in RULES if (needs := _read_needs(frozenset(), rule)) is not None]
     lengths = {meaning: sum(len(one.pattern.pattern) for one in phrases) for meaning, phrases in _phrases.items()}
     turns: dict[str, int] = {}
 

@@ -14,14 +14,10 @@ _TABLES = (
     "memory_retiredstatement",
     "memory_entitymention",
 )
-_IS_OUTDATED = """
-SELECT (SELECT count(*) FROM memory_memory WHERE namespace_id = %s) > %s * greatest(reltuples, 0)
-FROM pg_class WHERE oid = 'memory_memory'::regclass
-"""
 
 
-def refresh(namespace_id: int) -> bool:
-    """Has PostgreSQL count again when the namespace is a good part of all there is; says whether it did.
+def refresh(*, memories: int) -> bool:
+    """Has PostgreSQL count again when these memories are a good part of all there are; says whether it did.
 
     For a transaction that fills a namespace and searches it: autovacuum does not see its rows, and on a server that
     had few until then each look-up of one row would read all of the namespace. A table that somebody else is counting
@@ -29,8 +25,9 @@ def refresh(namespace_id: int) -> bool:
     rolled back: then `count` once more.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_IS_OUTDATED, [namespace_id, CHANGED_SHARE])
-        [(is_outdated,)] = cursor.fetchall()
+        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'memory_memory'::regclass")
+        [(known,)] = cursor.fetchall()
+    is_outdated = memories > CHANGED_SHARE * max(known, 0)
     if is_outdated:
         count()
     return bool(is_outdated)

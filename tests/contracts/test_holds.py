@@ -63,6 +63,7 @@ HARMLESS = {
     "memory/services/index/changes.py:forget": ELSEWHERE,
     "memory/services/index/changes.py:forget_all": ELSEWHERE,
     "memory/services/index/common_terms.py:count": DERIVED,
+    "memory/services/index/insert.py:_WRITE_VECTORS": "marks memories that were just written as lacking a vector",
     "memory/services/memories/edit.py:_put_text": "in a change that `change.store_change` refuses and undoes",
     "memory/services/memories/edit.py:_restore_batch": "brings memories back",
     "memory/services/index/embedding.py:_insert_vectors": DERIVED,

@@ -11,7 +11,7 @@ from memory.gate.hidden import unveil
 from memory.gate.injection import FOUND, find_injection
 from memory.gate.lexicon import NOUNS, PHRASES, VERBS
 from memory.gate.order_rules import RULES
-from memory.gate.order_screening import _left_by, may_have_orders
+from memory.gate.order_screening import _list_needs, may_have_orders
 from memory.gate.orders import find_orders
 
 
@@ -56,8 +56,8 @@ def test_no_phrase_is_said_without_one_of_its_marks(phrase):
 def test_of_the_words_that_a_rule_needs_none_can_be_missing(rule):
     """Each rule can be met by screening alone: with its meanings there, it is left."""
     names = frozenset(sorted(group)[0] for group in RULES[rule].needs)
-    assert () in _left_by(names, pairs=False)
-    assert (() in _left_by(names, pairs=True)) >= RULES[rule].pair
+    assert () in _list_needs(names, pairs=False)
+    assert (() in _list_needs(names, pairs=True)) >= RULES[rule].pair
 
 
 def test_ordinary_words_are_passed_over():

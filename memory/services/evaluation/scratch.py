@@ -48,7 +48,7 @@ def scratch_namespace(
         for number, vectors in enumerate(embedded):
             batch = memories[number * BATCH : (number + 1) * BATCH]
             write([_row(scope, memory) for memory in batch], vectors, now=now)
-        is_counted = statistics.refresh(scope.namespace_id)
+        is_counted = statistics.refresh(memories=len(memories))
         yield scope
         if not keep:
             transaction.set_rollback(True)
