@@ -66,8 +66,16 @@ MEMOS_HTTPS = env.flag(
 MEMOS_LOG_LEVEL = env.text(
     "MEMOS_LOG_LEVEL", "INFO", "Memory text is never logged at INFO.", choices=("DEBUG", "INFO", "WARNING", "ERROR")
 )
-MEMOS_WEB_WORKERS = env.integer("MEMOS_WEB_WORKERS", 2, "Web server processes.", minimum=1, maximum=64)
-MEMOS_WEB_THREADS = env.integer("MEMOS_WEB_THREADS", 4, "Threads a web server process.", minimum=1, maximum=64)
+MEMOS_WEB_WORKERS = env.integer(
+    "MEMOS_WEB_WORKERS",
+    1,
+    "Web server processes: one for every two processors, for PostgreSQL and the embedding need the others.",
+    minimum=1,
+    maximum=64,
+)
+MEMOS_WEB_THREADS = env.integer(
+    "MEMOS_WEB_THREADS", 8, "Threads a web server process: so many requests at once.", minimum=1, maximum=64
+)
 MEMOS_STREAM_THREADS = env.integer(
     "MEMOS_STREAM_THREADS",
     64,
@@ -261,7 +269,8 @@ MEMOS_MODEL_DIR = Path(
     env.text(
         "MEMOS_MODEL_DIR",
         str(MEMOS_DATA_DIR / "models"),
-        "Folder of what is made once from installed packages: the ONNX graph of the weights and the dictionary's file.",
+        "Folder of what is made once from installed packages: the ONNX graph of the weights, the dictionary's file and "
+        "the word lists of names.",
         shown="`models` in the data folder",
     )
 ).expanduser()

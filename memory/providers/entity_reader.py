@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from memory.errors import LLMUnavailable
-from memory.providers.gazetteer import lexicon
 from memory.providers.llm_entities import find_entity_reader
+from memory.providers.name_lists import lexicon
 from memory.text.entities import MAX_ENTITIES, find_entities
 from memory.text.names import NameMatch
 

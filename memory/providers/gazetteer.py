@@ -11,7 +11,6 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -49,9 +48,8 @@ MAX_WORD_CHARS = 8
 COMMON_FROM = 3
 
 
-@cache
-def lexicon() -> Lexicon:
-    """The word lists, read once in a process (about a second and 40 MB): for background work only."""
+def read_lexicon() -> Lexicon:
+    """The word lists, read from the packages: about two seconds and 60 MB, for `name_lists`."""
     first, last = _personal_names()
     words: set[str] = set()
     ordinary: set[str] = set()
@@ -80,7 +78,7 @@ def lexicon() -> Lexicon:
         first_names=frozenset(first | _SHORT_FIRST_NAMES),
         last_names=frozenset(last),
         common_words=common,
-        places={key: value for key, value in places.items() if key not in common and key not in ordinary},
+        places=frozenset(places.keys() - common - ordinary),
         surnames=frozenset(_provider("person.zh_CN").last_names),
         chinese_words=frozenset(words),
         chinese_names=frozenset(name for entry in names for name in entry[:2] if len(name) > 1) - ordinary,

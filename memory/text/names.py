@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from memory.enums import EntityKind
@@ -40,17 +40,17 @@ class NameMatch(NamedTuple):
 class Lexicon:
     """Word lists that extraction consults; all Latin ones are name keys (`name_key`).
 
-    `places` maps a place's key, in either language, to the key that both languages share. `chinese_words` are what
-    Chinese text is cut into, `chinese_names` those of them that are names only; `surnames` those of Chinese families.
+    `places` are in either language. `chinese_words` are what Chinese text is cut into, `chinese_names` those of them
+    that are names only; `surnames` those of Chinese families.
     """
 
-    first_names: frozenset[str] = frozenset()
-    last_names: frozenset[str] = frozenset()
-    common_words: frozenset[str] = frozenset()
-    places: Mapping[str, str] = field(default_factory=dict)
-    surnames: frozenset[str] = frozenset()
-    chinese_words: frozenset[str] = frozenset()
-    chinese_names: frozenset[str] = frozenset()
+    first_names: Container[str] = frozenset()
+    last_names: Container[str] = frozenset()
+    common_words: Container[str] = frozenset()
+    places: Container[str] = frozenset()
+    surnames: Container[str] = frozenset()
+    chinese_words: Container[str] = frozenset()
+    chinese_names: Container[str] = frozenset()
 
     def is_common(self, word: str) -> bool:
         """Whether `word` (small letters), or what it is the plural of, is an everyday English word."""

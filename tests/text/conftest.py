@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.providers.gazetteer import lexicon
+from memory.providers.name_lists import lexicon
 from memory.text.names import Lexicon
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.providers.gazetteer import lexicon
+from memory.providers.name_lists import lexicon
 from memory.text.entities import MAX_ENTITIES, find_entities, is_speaker_name
 
 

