@@ -14,8 +14,6 @@ import urllib.request
 from pathlib import Path
 from types import FrameType
 
-import psycopg
-
 from memory.conf import ConfigurationError
 from memos_site import log_files, processes, runtime
 from memos_site.application import Application
@@ -144,7 +142,7 @@ class Supervisor:
         try:
             server.start()
             server.wait_ready()
-        except (EmbeddedError, OSError, psycopg.Error) as error:
+        except (EmbeddedError, OSError) as error:
             log.error("not up yet", extra={"part": server.name, "reason": str(error)})
             self._stopping.wait(processes.RESTART_PAUSE_SECONDS)
 
