@@ -1,5 +1,8 @@
 """django-q's cluster, which ends as a whole when one of its processes is killed.
 
+What it does beside the jobs themselves, and what delivers to webhooks, is threads of one process: each process of its
+own takes 10 MB of what all share.
+
 Its processes share queues and locks in memory. An idle worker waits inside the lock of the task queue: killed there, it
 leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while all look alive. A
 queue that was cut off in the midst of a message is as useless. So everything is started anew (crash-only software:
@@ -19,12 +22,18 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
+from django_q.brokers import Broker
 from django_q.cluster import Sentinel
+from django_q.monitor import monitor
+from django_q.pusher import pusher
 
-from memory.services.webhooks import courier
+from memory.services.webhooks.courier import Courier
 from memos_site.embedded import die_with_parent
 
 log = logging.getLogger("memos.worker")
@@ -36,11 +45,18 @@ _ENDED_BY_GUARD = (0, -signal.SIGTERM)
 class CrashOnlySentinel(Sentinel):
     """The guard of a cluster; a process of it that is killed ends the guard and all of its processes."""
 
-    def spawn_cluster(self) -> None:
-        """Starts the cluster's own processes, and the one that delivers to webhooks."""
-        super().spawn_cluster()
-        if settings.MEMOS_WEBHOOK_THREADS:
-            self.spawn_process(courier.run_process)
+    def spawn_monitor(self) -> BaseProcess:
+        """Starts the process that takes jobs from the queue, keeps how they ended, and delivers to webhooks."""
+        has_pushed = multiprocessing.Event()
+        process = self.spawn_process(
+            _run_beside_jobs, self.task_queue, self.event_out, has_pushed, self.result_queue, self.broker
+        )
+        self._pusher = Pusher(process, has_pushed)
+        return process
+
+    def spawn_pusher(self) -> Pusher:
+        """What takes jobs from the queue, in the monitor's process."""
+        return self._pusher
 
     def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
         """Starts a process of the cluster, and a thread that waits for its end.
@@ -51,6 +67,57 @@ class CrashOnlySentinel(Sentinel):
         name = getattr(target, "__name__", "process")
         threading.Thread(target=_end_with, args=(process, name), name=f"watch {name}", daemon=True).start()
         return process
+
+
+class Pusher:
+    """The thread that takes jobs from the queue, as the guard looks at it: alive until `has_ended`."""
+
+    def __init__(self, process: BaseProcess, has_ended: Event) -> None:
+        self._process = process
+        self._has_ended = has_ended
+        self.pid = process.pid
+        self.name = process.name
+
+    def is_alive(self) -> bool:
+        """Whether it may still take jobs."""
+        return self._process.is_alive() and not self._has_ended.is_set()
+
+
+def _run_beside_jobs(tasks: Queue, stops: Event, has_pushed: Event, results: Queue, broker: Broker) -> None:
+    """What the process does: it ends after the last result, or when it is told to."""
+    ends = threading.Event()
+    courier = Courier(settings.MEMOS_WEBHOOK_THREADS) if settings.MEMOS_WEBHOOK_THREADS else None
+    signal.signal(signal.SIGTERM, lambda *_: ends.set())
+
+    def push() -> None:
+        while not stops.is_set():
+            # It returns early when the database does not answer.
+            pusher(tasks, stops, broker)
+            connection.close()
+        has_pushed.set()
+
+    def keep_results() -> None:
+        monitor(results, broker)
+        ends.set()
+
+    for work in (push, keep_results):
+        threading.Thread(target=_run_or_end, args=(work,), name=work.__name__, daemon=True).start()
+    deliveries = threading.Thread(target=_run_or_end, args=(courier.run,), name="webhooks") if courier else None
+    if deliveries:
+        deliveries.start()
+    ends.wait()
+    if courier and deliveries:
+        courier.stop()
+        deliveries.join()
+
+
+def _run_or_end(work: Callable[[], None]) -> None:
+    """Runs a thread's work; an error of it ends the process, which the guard starts again."""
+    try:
+        work()
+    except Exception:
+        log.exception("the process beside the jobs ends")
+        os._exit(1)
 
 
 def bind_forks() -> None:

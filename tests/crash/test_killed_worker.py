@@ -22,7 +22,7 @@ def summarised(server: Server, namespace: str) -> bool:
     return bool(rows)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2, 3], ids=["first", "second", "third", "fourth"])
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "second"])
 def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, place):
     assert summarised(server, f"before-{place}")
     [guard] = server.part("qcluster worker").children()
@@ -37,8 +37,8 @@ def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, p
     with waiting_model() as (endpoint, _):
         cluster = Cluster(endpoint, tmp_path / "cluster.log")
         try:
-            # The guard, and the worker, the monitor, the pusher and what delivers to webhooks, which it starts.
-            wait_for(lambda: len(cluster.process.children(recursive=True)) >= 5, what="all of the worker")
+            # The guard, the worker, and the process beside it, which it starts.
+            wait_for(lambda: len(cluster.process.children(recursive=True)) >= 3, what="all of the worker")
             [guard] = cluster.process.children()
             below = cluster.process.children(recursive=True)
             (cluster.process if part == "main" else guard).kill()

@@ -1,14 +1,11 @@
-"""The worker's process that delivers to webhooks: looks for what is due, and has threads send it."""
+"""The worker's thread that delivers to webhooks: looks for what is due, and has other threads send it."""
 
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
@@ -32,7 +29,7 @@ class Courier:
         self._at_work: set[Future[int]] = set()
         self._stops = threading.Event()
 
-    def stop(self, *_signal: Any) -> None:
+    def stop(self) -> None:
         """Ends `run` when what is being sent has been."""
         self._stops.set()
 
@@ -71,10 +68,3 @@ class Courier:
             return 0
         finally:
             connection.close()
-
-
-def run_process() -> None:
-    """What the worker's process does, from its start to its end."""
-    courier = Courier(settings.MEMOS_WEBHOOK_THREADS)
-    signal.signal(signal.SIGTERM, courier.stop)
-    courier.run()
