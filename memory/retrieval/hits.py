@@ -26,6 +26,8 @@ from memory.text.places import name_place
 from memory.text.utterances import live_text
 from memory.types import Scope
 
+_DATED = frozenset(DATED_TERMS)
+
 
 @dataclass(slots=True)
 class Hit:
@@ -219,7 +221,7 @@ def _read_hit_memory(row: tuple) -> HitMemory:
     gone = spans_of(retired or [])
     return HitMemory(
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
-        created_at, importance, tokens, frozenset(map(intern, terms.split())), gone, _later(text, later),
+        created_at, importance, tokens, tuple(map(intern, terms.split())), gone, _later(text, later),
         review == Review.SUSPECTED, sources or (), is_alone and sources is None,
     )  # fmt: skip
 
@@ -236,7 +238,7 @@ def _later(text: str, packed: str | None) -> list[Later]:
 
 def _hit(question: Question, candidate: Candidate, memory: HitMemory, *, dates: bool) -> Hit:
     asked = question.terms
-    overlap = len(memory.terms.intersection(asked)) / len(asked) if asked else 0.0
-    if dates and not memory.terms.isdisjoint(DATED_TERMS):
+    overlap = len(set(asked).intersection(memory.terms)) / len(asked) if asked else 0.0
+    if dates and not _DATED.isdisjoint(memory.terms):
         candidate = candidate.with_part("dated", Contribution(1.0, None, SIGNALS["dated"]))
     return Hit(memory, candidate, overlap)

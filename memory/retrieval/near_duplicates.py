@@ -35,19 +35,32 @@ def _turns(word: str) -> bool:
     return word in _TURNS or bool(_NUMBER.search(word))
 
 
-class Words:
-    """The words of what `speaker` said (of its first LONGEST characters), compared with those of others."""
+@lru_cache(maxsize=4_096)
+def _share(turning: frozenset[str]) -> frozenset[str]:
+    """One of all that are equal: most memories hold none of these words, or the same few."""
+    return turning
 
-    __slots__ = ("all", "asks", "sequence", "speaker", "text", "turning")
+
+class Words:
+    """The words of what `speaker` said (of its first LONGEST characters), compared with those of others.
+
+    Kept with each memory that a process keeps: `all`, which takes ten times as much as `sequence`, is made on demand.
+    """
+
+    __slots__ = ("asks", "sequence", "speaker", "text", "turning")
 
     def __init__(self, speaker: str, text: str) -> None:
         self.speaker = speaker
         self.text = text.strip()
         self.asks = self.text.endswith(("?", "？"))
         # The same words are in many memories that are kept.
-        self.sequence = list(map(intern, _WORD.findall(self.text[:LONGEST].lower())))
-        self.all = frozenset(self.sequence)
-        self.turning = frozenset(filter(_turns, self.all))
+        self.sequence = tuple(map(intern, _WORD.findall(self.text[:LONGEST].lower())))
+        self.turning = _share(frozenset(filter(_turns, self.sequence)))
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Each word once."""
+        return frozenset(self.sequence)
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,17 +75,22 @@ class Words:
             return False
         if self.text == other.text:
             return True
-        both = len(self.all & other.all)
-        if not both or both < SAME_WORDS * (len(self.all) + len(other.all) - both):
+        own, others = self.all, other.all
+        both = len(own & others)
+        if not both or both < SAME_WORDS * (len(own) + len(others) - both):
             return False
         marks = self.names | other.names | self.turning
         return [word for word in self.sequence if word in marks] == [word for word in other.sequence if word in marks]
 
     def overlap(self, other: Words) -> float:
         """The share (0..1) of the words of both that they have in common (Jaccard)."""
-        both = len(self.all & other.all)
-        together = len(self.all) + len(other.all) - both
-        return both / together if together else 0.0
+        return _overlap(self.all, other.all)
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one & other)
+    together = len(one) + len(other) - both
+    return both / together if together else 0.0
 
 
 def near_duplicates(hits: Sequence[Words]) -> dict[int, int]:
@@ -107,6 +125,7 @@ def _near(one: Words, other: Words) -> bool:
 def diversify(hits: Sequence[Words], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
     """`wanted` places in the order that covers most: each time the best by score less `weight` × its likeness to the
     nearest of those chosen; with what was taken off. Maximal marginal relevance (Carbonell and Goldstein 1998)."""
+    words = [hit.all for hit in hits]
     likeness = [0.0] * len(hits)
     left = list(range(len(hits)))
     chosen: list[tuple[int, float]] = []
@@ -115,12 +134,13 @@ def diversify(hits: Sequence[Words], scores: Sequence[float], *, wanted: int, we
         left.remove(best)
         chosen.append((best, weight * likeness[best]))
         for place in left:
-            likeness[place] = max(likeness[place], hits[place].overlap(hits[best]))
+            likeness[place] = max(likeness[place], _overlap(words[place], words[best]))
     return chosen
 
 
 def nearest(words: Words, others: Sequence[Words]) -> tuple[int, float]:
     """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
-    likeness = [words.overlap(other) for other in others]
+    own = words.all
+    likeness = [_overlap(own, other.all) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)
     return best, likeness[best]
