@@ -95,7 +95,7 @@ class Attribute:
     ends: bool = False
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def attributes(clause: str) -> tuple[Attribute, ...]:
     """The attributes that `clause` speaks of, each once: what ends before what begins before what is held."""
     found: dict[str, Attribute] = {}

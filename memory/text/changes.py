@@ -211,7 +211,7 @@ def changes(sentence: str) -> list[Change]:
 
 
 # What settles a memory asks for the same sentences over and over.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _changes(plain: str) -> tuple[Change, ...]:
     if plain.endswith(("?", "？")) or _NOT_MEANT.search(plain) or not is_prose(plain):
         return ()

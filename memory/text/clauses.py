@@ -95,7 +95,7 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
     return _clauses(sentence)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _clauses(sentence: str) -> tuple[Clause, ...]:
     joints = list(_JOINT.finditer(sentence))
     found: list[Clause] = []

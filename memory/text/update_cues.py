@@ -85,7 +85,7 @@ def addresses(words: str) -> bool:
     return _ADDRESSES.search(words) is not None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def cues(sentence: str) -> frozenset[str]:
     """The names of the cues that `sentence` has."""
     return frozenset(name for name, pattern in _FIND.items() if pattern.search(sentence))
