@@ -13,7 +13,7 @@ MOST_KEPT = 1_000
 # Longer texts are documents' chunks and whole conversations: reading them again is cheap beside what they take.
 LONGEST_KEPT = 4_000
 # About what one takes beside its text, with the words that were found in it.
-_MEMORY_BYTES = 4_000
+_MEMORY_BYTES = 2_300
 
 
 class KeptMemories:
