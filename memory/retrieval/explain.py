@@ -41,7 +41,7 @@ def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[
     and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
     """
     return {
-        "id": str(hit.id),
+        "id": hit.id_text,
         "rank": hit.rank,
         "final": hit.score,
         "relevance": round(hit.relevance, 4),
@@ -65,7 +65,7 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
     """
     candidate = dropped.candidate
     return {
-        "id": str(candidate.memory_id),
+        "id": candidate.id,
         "rank": dropped.rank,
         "final": candidate.score,
         **parts(candidate, weights),

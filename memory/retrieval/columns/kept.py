@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Iterable, Sequence
 
 from memory.retrieval.hit_memory import HitMemory
@@ -21,7 +20,7 @@ class KeptMemories:
     not kept afterwards."""
 
     def __init__(self) -> None:
-        self._memories: dict[uuid.UUID, HitMemory] = {}
+        self._memories: dict[str, HitMemory] = {}
         self._lock = threading.Lock()
         self.bytes = 0
         self.moment = 0
@@ -29,10 +28,11 @@ class KeptMemories:
     def __len__(self) -> int:
         return len(self._memories)
 
-    def get(self, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, HitMemory]:
+    def get(self, ids: Iterable[str]) -> dict[str, HitMemory]:
         """Those of `ids` that are kept."""
         with self._lock:
-            return {identity: self._memories[identity] for identity in ids if identity in self._memories}
+            found = [(identity, self._memories.get(identity)) for identity in ids]
+        return {identity: memory for identity, memory in found if memory is not None}
 
     def keep(self, memories: Sequence[HitMemory], *, since: int) -> None:
         """Keeps what was read at the moment `since`, unless something has changed since."""
@@ -41,8 +41,8 @@ class KeptMemories:
                 return
             for memory in memories:
                 if len(memory.text) <= LONGEST_KEPT:
-                    self._drop(memory.id)
-                    self._memories[memory.id] = memory
+                    self._drop(memory.id_text)
+                    self._memories[memory.id_text] = memory
                     self.bytes += _size(memory)
             for oldest in list(self._memories)[: max(0, len(self._memories) - MOST_KEPT)]:
                 self._drop(oldest)
@@ -51,9 +51,9 @@ class KeptMemories:
         """A memory that has changed or is gone."""
         with self._lock:
             self.moment += 1
-            self._drop(uuid.UUID(identity))
+            self._drop(identity)
 
-    def _drop(self, identity: uuid.UUID) -> None:
+    def _drop(self, identity: str) -> None:
         memory = self._memories.pop(identity, None)
         if memory is not None:
             self.bytes -= _size(memory)

@@ -223,7 +223,7 @@ def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchR
     """
     found = find(scope, ask, started=started)
     if not ask.dry_run:
-        details = {**details_of(ask, found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        details = {**details_of(ask, found, found.degraded), "memory_ids": [hit.id_text for hit in found.hits]}
         audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
