@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from memory.kinds import KIND_SQL
+from memory.providers.embedding.interface import Pending
 from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
@@ -43,7 +43,7 @@ class Question:
 
     text: str
     terms: list[str]
-    embedded: np.ndarray | Future[np.ndarray]
+    embedded: np.ndarray | Pending
     model_id: int
     familiarity: float
     predicate: SqlCondition | None
@@ -69,13 +69,13 @@ class Question:
     @property
     def vector(self) -> np.ndarray:
         """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable."""
-        return self.embedded.result() if isinstance(self.embedded, Future) else self.embedded
+        return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
 
 def question(
     text: str,
     *,
-    vector: np.ndarray | Future[np.ndarray],
+    vector: np.ndarray | Pending,
     model_id: int,
     familiarity: float,
     now: datetime,
