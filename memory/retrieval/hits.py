@@ -185,7 +185,7 @@ def read_hits(
     unknown = [candidate.id for candidate in candidates if candidate.id not in known]
     if unknown:
         moment = kept.moment if kept is not None else 0
-        read = _read(scope, question, unknown)
+        read = _read(scope, question, unknown, kept)
         known |= read
         if kept is not None:
             kept.keep([memory for memory in read.values() if memory.is_alone], since=moment)
@@ -198,7 +198,7 @@ def read_hits(
     return hits
 
 
-def _read(scope: Scope, question: Question, ids: Sequence[str]) -> dict[str, HitMemory]:
+def _read(scope: Scope, question: Question, ids: Sequence[str], kept: KeptMemories | None) -> dict[str, HitMemory]:
     parameters = {
         "namespace_id": scope.namespace_id,
         "ids": uuid_array(ids),
@@ -212,7 +212,18 @@ def _read(scope: Scope, question: Question, ids: Sequence[str]) -> dict[str, Hit
         text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
     rows = fetch(statement, parameters, prepared=True, binary=True, by_key=True)
-    return {memory.id_text: memory for memory in map(_read_hit_memory, rows)}
+    memories = [_make(row, kept) for row in rows]
+    return {memory.id_text: memory for memory in memories}
+
+
+def _make(row: tuple, kept: KeptMemories | None) -> HitMemory:
+    known = None if kept is None else kept.find_made_of(row)
+    if known is not None:
+        return known
+    memory = _read_hit_memory(row)
+    if kept is not None and not memory.is_alone:
+        kept.keep_made_of(row, memory)
+    return memory
 
 
 def _read_hit_memory(row: tuple) -> HitMemory:
