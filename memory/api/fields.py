@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from memory.enums import Degradation
 from memory.retrieval.filters import Filter, FilterError, parse
@@ -15,6 +16,16 @@ from memory.text.json_values import fault_of
 
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
+
+
+class SurrogateValidator(ProhibitSurrogateCharactersValidator):
+    """As Django REST framework's, which looks at each character by itself."""
+
+    def __call__(self, value: Any) -> None:
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            super().__call__(value)
 
 
 class StrictCharField(serializers.CharField):
@@ -31,6 +42,10 @@ class StrictCharField(serializers.CharField):
     def __init__(self, **options: Any) -> None:
         options.setdefault("trim_whitespace", False)
         super().__init__(**options)
+        self.validators = [
+            SurrogateValidator() if isinstance(one, ProhibitSurrogateCharactersValidator) else one
+            for one in self.validators
+        ]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

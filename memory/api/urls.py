@@ -45,11 +45,13 @@ from memory.api.views.webhooks import WebhookViewSet
 from memory.api.views.why import WhyViewSet
 
 urlpatterns = [
+    # Looked through in this order: first what is asked for most.
+    path("v1/query", QueryViewSet.as_view({"post": "create"})),
+    path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("health", health.health),
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),
-    path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path(
@@ -89,7 +91,6 @@ urlpatterns = [
     path("v1/memories/<uuid:memory_id>/pin", MemoryViewSet.as_view({"post": "pin"})),
     path("v1/memories/<uuid:memory_id>/unpin", MemoryViewSet.as_view({"post": "unpin"})),
     path("v1/memories/<uuid:memory_id>/feedback", MemoryViewSet.as_view({"post": "feedback"})),
-    path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/retrieval", RetrievalViewSet.as_view({"post": "create"})),
     path("v1/search/batch", SearchBatchViewSet.as_view({"post": "create"})),

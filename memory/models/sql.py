@@ -95,6 +95,11 @@ def uuid_array(ids: Iterable[str]) -> str:
     return "{" + ",".join(ids) + "}"
 
 
+def number_array(values: Iterable[int | float]) -> str:
+    """A parameter for `%(…)s::int[]` and the like, as `uuid_array`."""
+    return "{" + ",".join(map(str, values)) + "}"
+
+
 @contextmanager
 def limit_statements() -> Iterator[None]:
     """PostgreSQL ends each `fetch` within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.

@@ -12,6 +12,7 @@ from memory.retrieval.left_out import Dropped
 
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
+_NONE = Contribution(0.0, None, 0.0)
 # What a sentence names gave at least this part of the score.
 _LEAST_SHARE = 0.05
 _SIGNAL_WORDS = {
@@ -41,7 +42,7 @@ def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[
     and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
     """
     return {
-        "id": str(hit.id),
+        "id": hit.id_text,
         "rank": hit.rank,
         "final": hit.score,
         "relevance": round(hit.relevance, 4),
@@ -54,7 +55,8 @@ def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[
 
 def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
     """An entry of a query's `rerank_debug`. `components`: what each arm and signal gave, which sums to `final`."""
-    shares = {name: part["weighted"] for kind in ("arms", "signals") for name, part in explanation[kind].items()}
+    shares = {name: part["weighted"] for name, part in explanation["arms"].items()}
+    shares |= {name: part["weighted"] for name, part in explanation["signals"].items()}
     return {"method": explanation["method"], "components": shares, "explanation": explanation}
 
 
@@ -65,7 +67,7 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
     """
     candidate = dropped.candidate
     return {
-        "id": str(candidate.memory_id),
+        "id": candidate.id,
         "rank": dropped.rank,
         "final": candidate.score,
         **parts(candidate, weights),
@@ -78,29 +80,26 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
 
 def differences(above: Candidate, below: Candidate) -> dict[str, float]:
     """By part, how much more `above` has than `below`, largest first; they sum to the difference of the scores."""
-    none = Contribution(0.0, None, 0.0)
     names = dict.fromkeys((*above.parts, *below.parts))
-    found = {name: above.parts.get(name, none).weighted - below.parts.get(name, none).weighted for name in names}
+    found = {name: above.parts.get(name, _NONE).weighted - below.parts.get(name, _NONE).weighted for name in names}
     return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
 
 
 def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
     """`{arms, signals}`: by name `raw`, `rank` (arms only), `weight` and `weighted`."""
-    none = Contribution(0.0, None, 0.0)
     arms = {}
     for arm in ARMS:
-        part = candidate.parts.get(arm, none)
-        arms[arm] = {"raw": round(part.raw, 6), "rank": part.rank, **_share(part, weights.get(arm, 0.0))}
-    signals = {
-        name: {"raw": round(part.raw, 6), **_share(part, weights.get(name, SIGNALS.get(name)))}
-        for name, part in candidate.parts.items()
-        if name not in ARMS
-    }
+        raw, rank, weighted = candidate.parts.get(arm, _NONE)
+        weight = round(weights.get(arm, 0.0), 6)
+        arms[arm] = {"raw": round(raw, 6), "rank": rank, "weight": weight, "weighted": weighted}
+    signals = {}
+    for name, (raw, _, weighted) in candidate.parts.items():
+        if name not in ARMS:
+            own = weights.get(name, SIGNALS.get(name))
+            signals[name] = {
+                "raw": round(raw, 6), "weight": None if own is None else round(own, 6), "weighted": weighted
+            }  # fmt: skip
     return {"arms": arms, "signals": signals}
-
-
-def _share(part: Contribution, weight: float | None) -> dict[str, float | None]:
-    return {"weight": None if weight is None else round(weight, 6), "weighted": part.weighted}
 
 
 def reason(hit: Hit, *, considered: int) -> str:
@@ -108,18 +107,15 @@ def reason(hit: Hit, *, considered: int) -> str:
 
     It names what gave at least a twentieth of the score.
     """
-    score = hit.score
-    telling = {
-        name: part
-        for name, part in hit.candidate.parts.items()
-        if part.weighted > 0 and part.weighted >= _LEAST_SHARE * score
-    }
-    found = [
-        f"{words} ({ordinal(part.rank)} of {considered})"
-        for arm, words in _ARM_WORDS.items()
-        if (part := telling.get(arm)) and part.rank
-    ]
-    helped = sorted((-part.weighted, name) for name, part in telling.items() if name in _SIGNAL_WORDS)
+    least = _LEAST_SHARE * hit.score
+    found, helped = [], []
+    for name, (_, rank, weighted) in hit.candidate.parts.items():
+        if weighted > 0 and weighted >= least:
+            if name in _SIGNAL_WORDS:
+                helped.append((-weighted, name))
+            elif rank and name in _ARM_WORDS:
+                found.append(f"{_ARM_WORDS[name]} ({ordinal(rank)} of {considered})")
+    helped.sort()
     sentence = f"Found {' and '.join(found)}" if found else "Found next to memories that match"
     if helped:
         sentence += "; " + ", ".join(_SIGNAL_WORDS[name] for _, name in helped[:_MOST_NAMED])

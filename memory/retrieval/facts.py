@@ -38,8 +38,10 @@ def match_facts_to_turns(hits: Sequence[FoundFact], again: Mapping[int, int]) ->
 
     `again`: the places of hits that say what an earlier one says, with that one's.
     """
-    places = {hit.id: place for place, hit in enumerate(hits)}
     found: dict[int, int] = {}
+    if not any(hit.sources for hit in hits):
+        return found
+    places = {hit.id: place for place, hit in enumerate(hits)}
     for place, hit in enumerate(hits):
         told = [places[turn] for turn in hit.sources if places.get(turn, place) < place]
         if told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -53,20 +53,26 @@ class Contribution(NamedTuple):
     weighted: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
-    """A memory some arm found. `score` is the sum of the `weighted` of its `parts`, by name."""
+    """A memory some arm found, by its id as text. `score` is the sum of the `weighted` of its `parts`, by name. Not to
+    be changed: `with_part` makes another."""
 
-    memory_id: uuid.UUID
+    id: str
     parts: dict[str, Contribution]
+    score: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.score = sum([part.weighted for part in self.parts.values()])
 
     @property
-    def score(self) -> float:
-        return sum(part.weighted for part in self.parts.values())
+    def memory_id(self) -> uuid.UUID:
+        """The memory's id."""
+        return uuid.UUID(self.id)
 
     def with_part(self, name: str, part: Contribution) -> Candidate:
         """The same memory with one part more."""
-        return Candidate(self.memory_id, {**self.parts, name: part})
+        return Candidate(self.id, {**self.parts, name: part})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +94,22 @@ class Ranking:
         return len(self.order)
 
     def candidate(self, place: int) -> Candidate:
-        """The candidate at that place of the ranking (0 is the best), with its parts; signals that give nothing to it
-        are left out."""
-        row = self.order[place]
-        memory_id = self.ids[row]
-        return Candidate(
-            uuid.UUID(memory_id),
-            {
-                name: Contribution(
-                    float(self._raw[name][row]), self._ranks.get(name, {}).get(memory_id), float(share[row])
-                )
-                for name, share in self._shares.items()
-                if name in ARMS or share[row]
-            },
-        )
+        """The candidate at that place of the ranking (0 is the best), with its parts."""
+        return self.between(place, place + 1)[0]
+
+    def between(self, first: int, end: int) -> list[Candidate]:
+        """The candidates at the places from `first` (0 is the best) to before `end`, those that there are, with their
+        parts; signals that give nothing to one are left out."""
+        rows = self.order[first:end]
+        memory_ids = [self.ids[row] for row in rows]
+        parts: list[dict[str, Contribution]] = [{} for _ in rows]
+        for name, share in self._shares.items():
+            ranks, is_arm = self._ranks.get(name, {}), name in ARMS
+            shares, raw = share[rows].tolist(), self._raw[name][rows].tolist()
+            for own, memory_id, given, value in zip(parts, memory_ids, shares, raw, strict=True):
+                if is_arm or given:
+                    own[name] = Contribution(value, ranks.get(memory_id), given)
+        return [Candidate(memory_id, own) for memory_id, own in zip(memory_ids, parts, strict=True)]
 
     def place_of(self, memory_id: uuid.UUID) -> int | None:
         """Where a memory stands (0 is the best), None if it is no candidate."""

@@ -22,6 +22,7 @@ class HitMemory:
     `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
     in it. `suspected`: it may try to steer its reader, and is to be shown as a quotation. `sources`: the turns that it
     rests on, when it is a fact or a preference. `is_alone`: nothing of it is read from another memory's row.
+    `id_text`: its id as text.
     """
 
     id: uuid.UUID
@@ -42,8 +43,12 @@ class HitMemory:
     suspected: bool = False
     sources: Sequence[uuid.UUID] = ()
     is_alone: bool = False
+    id_text: str = field(init=False, repr=False, compare=False)
     _words: Words | None = field(default=None, repr=False, compare=False)
     _statements: list[Statement] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.id_text = str(self.id)
 
     @property
     def words(self) -> Words:

@@ -50,6 +50,10 @@ class Hit:
         return self.memory.id
 
     @property
+    def id_text(self) -> str:
+        return self.memory.id_text
+
+    @property
     def session(self) -> str:
         return self.memory.session
 
@@ -179,29 +183,27 @@ def read_hits(
     happened gain by it. What is `kept` is not read again."""
     if not candidates:
         return []
-    known = {} if kept is None else kept.get([candidate.memory_id for candidate in candidates])
-    unknown = [candidate.memory_id for candidate in candidates if candidate.memory_id not in known]
+    known = {} if kept is None else kept.get([candidate.id for candidate in candidates])
+    unknown = [candidate.id for candidate in candidates if candidate.id not in known]
     if unknown:
         moment = kept.moment if kept is not None else 0
-        read = _read(scope, question, unknown)
+        read = _read(scope, question, unknown, kept)
         known |= read
         if kept is not None:
             kept.keep([memory for memory in read.values() if memory.is_alone], since=moment)
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
-        _hit(question, candidate, known[candidate.memory_id], dates=dates)
-        for candidate in candidates
-        if candidate.memory_id in known
+        _hit(question, candidate, known[candidate.id], dates=dates) for candidate in candidates if candidate.id in known
     ]
     if dates:
         hits.sort(key=lambda hit: hit.score, reverse=True)
     return hits
 
 
-def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, HitMemory]:
+def _read(scope: Scope, question: Question, ids: Sequence[str], kept: KeptMemories | None) -> dict[str, HitMemory]:
     parameters = {
         "namespace_id": scope.namespace_id,
-        "ids": uuid_array(map(str, ids)),
+        "ids": uuid_array(ids),
         "state": MemoryState.ACTIVE.value,
     }
     text, spans, later = "m.text", "m.retired_spans", _LATER
@@ -212,7 +214,18 @@ def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uu
         text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
     rows = fetch(statement, parameters, prepared=True, binary=True, by_key=True)
-    return {row[0]: _read_hit_memory(row) for row in rows}
+    memories = [_make(row, kept) for row in rows]
+    return {memory.id_text: memory for memory in memories}
+
+
+def _make(row: tuple, kept: KeptMemories | None) -> HitMemory:
+    known = None if kept is None else kept.find_made_of(row)
+    if known is not None:
+        return known
+    memory = _read_hit_memory(row)
+    if kept is not None and not memory.is_alone:
+        kept.keep_made_of(row, memory)
+    return memory
 
 
 def _read_hit_memory(row: tuple) -> HitMemory:

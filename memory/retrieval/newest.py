@@ -34,6 +34,8 @@ def _put_newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
 
 def _put_replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
     """The hits, with those that replace words that are asked for before the hit that still holds them."""
+    if not any(hit.later for hit in hits):
+        return hits
     asked, found = frozenset(question.terms), {hit.id for hit in hits}
 
     def find_replacing(hit: Hit) -> list[uuid.UUID]:

@@ -14,6 +14,7 @@ from memory.retrieval.rendered_pack import RenderedPack
 from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
+_LABELS = {tier.value: tier.wire_label for tier in Tier}
 # What the metadata of a hit says only where there is something to say: nobody else says it there.
 _MARKS = frozenset({"later", "suspected", "retired_statements"})
 
@@ -27,28 +28,33 @@ def chunk(hit: Hit) -> dict[str, Any]:
     `text` is without the statements that hold no longer: `retired_statements` says where they stand in the memory.
     `suspected`: it may try to steer its reader, and is a quotation to it, no instruction.
     """
+    memory, score = hit.memory, hit.score
+    metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
+    metadata |= {
+        "role": memory.role,
+        "speaker": memory.speaker,
+        "session_id": memory.session,
+        "turn": memory.turn,
+        "occurred_at": memory.occurred_at.isoformat(),
+        "created_at": memory.created_at.isoformat(),
+        "overlap": round(hit.overlap, 6),
+        "final_score": round(score, 6),
+        "rerank_score": round(unit_score(score), 6),
+    }
+    if memory.later:
+        metadata["later"] = [_later(one) for one in memory.later]
+    if memory.suspected:
+        metadata["suspected"] = True
+    if memory.retired:
+        metadata["retired_statements"] = [list(span) for span in memory.retired]
     return {
-        "id": str(hit.id),
-        "tier": Tier(hit.tier).wire_label,
-        "text": hit.text,
+        "id": memory.id_text,
+        "tier": _LABELS[memory.tier],
+        "text": memory.text,
         "score": round(hit.similarity, 6),
         "relevance": round(hit.relevance, 4),
-        "retired_statements": [list(span) for span in hit.retired],
-        "metadata": {
-            **{name: value for name, value in hit.metadata.items() if name not in _MARKS},
-            "role": hit.role,
-            "speaker": hit.speaker,
-            "session_id": hit.session,
-            "turn": hit.turn,
-            "occurred_at": hit.occurred_at.isoformat(),
-            "created_at": hit.created_at.isoformat(),
-            "overlap": round(hit.overlap, 6),
-            "final_score": round(hit.score, 6),
-            "rerank_score": round(unit_score(hit.score), 6),
-            **({"later": [_later(one) for one in hit.later]} if hit.later else {}),
-            **({"suspected": True} if hit.suspected else {}),
-            **({"retired_statements": [list(span) for span in hit.retired]} if hit.retired else {}),
-        },
+        "retired_statements": [list(span) for span in memory.retired],
+        "metadata": metadata,
     }
 
 

@@ -274,13 +274,17 @@ def _take_in_order(hits: Sequence[Hit], again: Mapping[int, int], order: Sequenc
     for number, (place, cost) in enumerate(order, start=1):
         hit = hits[place]
         candidate = hit.candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else hit.candidate
-        chosen.append(replace(hit, rank=number, candidate=candidate, restated_by=others.get(place, [])))
+        chosen.append(Hit(hit.memory, candidate, hit.overlap, number, hit.relevance, others.get(place, [])))
     return chosen
 
 
 def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
     """The hits, each with its relevance."""
-    return [replace(hit, relevance=evidence.relevance(cosine=hit.similarity, bm25=hit.bm25)) for hit in hits]
+    relevance = evidence.relevance_of([(hit.similarity, hit.bm25) for hit in hits])
+    return [
+        Hit(hit.memory, hit.candidate, hit.overlap, hit.rank, own, hit.restated_by)
+        for hit, own in zip(hits, relevance, strict=True)
+    ]
 
 
 def _words(hits: Sequence[Hit]) -> list[Words]:
@@ -288,7 +292,7 @@ def _words(hits: Sequence[Hit]) -> list[Words]:
 
 
 def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
-    return [ranking.candidate(place) for place in range(first, min(len(ranking), end))]
+    return ranking.between(first, end)
 
 
 class _Clock:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from memory.kinds import KIND_SQL
+from memory.providers.embedding.interface import Pending
+from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
@@ -36,12 +38,12 @@ class Question:
     `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which it is seen how general a
     preference is; None where preferences are not to be told.
     `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
-    `ranks_topics`: whether the tree takes part.
+    `ranks_topics`: whether the tree takes part. `name_keys`: the names that the text may have (`entity_matches`).
     """
 
     text: str
     terms: list[str]
-    embedded: np.ndarray | Future[np.ndarray]
+    embedded: np.ndarray | Pending
     model_id: int
     familiarity: float
     predicate: SqlCondition | None
@@ -52,6 +54,7 @@ class Question:
     valid_at: datetime | None = None
     requests: np.ndarray | None = None
     ranks_topics: bool = False
+    name_keys: Sequence[str] = ()
 
     @property
     def tells_preferences(self) -> bool:
@@ -66,13 +69,13 @@ class Question:
     @property
     def vector(self) -> np.ndarray:
         """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable."""
-        return self.embedded.result() if isinstance(self.embedded, Future) else self.embedded
+        return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
 
 def question(
     text: str,
     *,
-    vector: np.ndarray | Future[np.ndarray],
+    vector: np.ndarray | Pending,
     model_id: int,
     familiarity: float,
     now: datetime,
@@ -106,4 +109,5 @@ def question(
         as_of=as_of,
         valid_at=valid_at,
         requests=requests,
+        name_keys=name_keys(text),
     )

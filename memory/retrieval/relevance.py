@@ -10,6 +10,7 @@ them. What it was learned from and how well it is calibrated: docs/relevance.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,20 +52,35 @@ class AnswerEvidence:
 
     def relevance(self, *, cosine: float, bm25: float) -> float:
         """The probability (0..1) that a hit with this cosine and BM25 score is what the question looks for."""
-        weighed = sum(
-            weight * value for weight, value in zip(WEIGHTS, self.features(cosine=cosine, bm25=bm25), strict=True)
-        )
-        return 1 / (1 + math.exp(-(INTERCEPT + weighed)))
+        return self.relevance_of([(cosine, bm25)])[0]
+
+    def relevance_of(self, hits: Sequence[tuple[float, float]]) -> list[float]:
+        """The `relevance` of each of several hits, given by cosine and BM25 score."""
+        _, _, *of_all = self.features(cosine=0.0, bm25=0.0)
+        shared = [weight * value for weight, value in zip(WEIGHTS[2:], of_all, strict=True)]
+        nearness, words = WEIGHTS[:2]
+        found = []
+        for cosine, bm25 in hits:
+            weighed = sum([nearness * self.nearness(cosine), words * self.words_of(bm25), *shared])
+            found.append(1 / (1 + math.exp(-(INTERCEPT + weighed))))
+        return found
 
     def features(self, *, cosine: float, bm25: float) -> tuple[float, float, float, float, float]:
         """What WEIGHTS weigh of a hit: nearness (about −1..1), words (≥ 0), how many words were asked for (≥ 0), how
         far the nearest leads the mean of the candidates (0..2), and the size of the namespace, as log(1 + memories)."""
-        near = (1 - OWN) * self.nearest + OWN * cosine
-        near = self.familiarity * near + (1 - self.familiarity) * USUAL_COSINE
-        words = (1 - OWN) * self.words(self.bm25) + OWN * self.words(bm25)
         asked = math.log1p(self.asked / self.rarest)
         lead = self.familiarity * (self.nearest - self.mean)
-        return near, words, asked, lead, math.log1p(min(self.memories, MOST_MEMORIES))
+        size = math.log1p(min(self.memories, MOST_MEMORIES))
+        return self.nearness(cosine), self.words_of(bm25), asked, lead, size
+
+    def nearness(self, cosine: float) -> float:
+        """How near a hit with that cosine is, in the light of the nearest (about −1..1)."""
+        near = (1 - OWN) * self.nearest + OWN * cosine
+        return self.familiarity * near + (1 - self.familiarity) * USUAL_COSINE
+
+    def words_of(self, bm25: float) -> float:
+        """How much the words of a hit with that BM25 score say, in the light of the best (≥ 0)."""
+        return (1 - OWN) * self.words(self.bm25) + OWN * self.words(bm25)
 
     def words(self, bm25: float) -> float:
         """How many words that no other memory holds would give that BM25 score, as log(1 + n)."""

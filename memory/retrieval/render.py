@@ -158,7 +158,9 @@ def _fit_prefix(built: Mapping[PackSection, _PackSection], max_tokens: int | Non
 
 
 def _leave_out_known(built: Mapping[PackSection, _PackSection], hits: Sequence[Hit], known: Collection[str]) -> None:
-    of_hits = {str(hit.id) for hit in hits if hit.text in known and not hit.later}
+    if not known:
+        return
+    of_hits = {hit.id_text for hit in hits if hit.text in known and not hit.later}
     leave_out([entry for entry in built[PackSection.HITS].items if entry.id in of_hits], CutReason.KNOWN)
     leave_out([entry for entry in built[PackSection.WINDOW].items if entry.text in known], CutReason.KNOWN)
 
@@ -166,7 +168,9 @@ def _leave_out_known(built: Mapping[PackSection, _PackSection], hits: Sequence[H
 def _refer_to_prefix(built: Mapping[PackSection, _PackSection], hits: Sequence[Hit], count: Count) -> None:
     """Has hits that are told among the durable memories point there, with what newer memories say otherwise."""
     told = {entry.id: entry.prefix for entry in built[PackSection.DURABLE].items if entry.cut is None}
-    later = {str(hit.id): _tell_later(hit) for hit in hits}
+    if not told:
+        return
+    later = {hit.id_text: _tell_later(hit) for hit in hits}
     for entry in built[PackSection.HITS].items:
         if entry.id in told and entry.cut is None:
             number, place = entry.prefix.split(" ", 1)[0], told[entry.id].split(" ", 1)[0]
@@ -285,8 +289,9 @@ def _window_item(message: WindowMessage, count: Count) -> SectionItem:
 
 
 def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
-    entry = item(str(hit.id), _source(str(number), hit), hit.text + _tell_later(hit), count)
-    entry.beside = frozenset(map(str, hit.sources))
+    entry = item(hit.id_text, _source(str(number), hit), hit.text + _tell_later(hit), count)
+    if hit.sources:
+        entry.beside = frozenset(map(str, hit.sources))
     return entry
 
 
@@ -299,6 +304,8 @@ def _source(label: str, memory: Hit | DurableMemory) -> str:
 
 
 def _tell_later(hit: Hit) -> str:
+    if not hit.later:
+        return ""
     return "".join(f" (later, {one.occurred_at.date()}: {one.excerpt})" for one in hit.later)
 
 

@@ -60,6 +60,10 @@ class Lexicon:
 def name_key(name: str) -> str:
     """What two spellings of one name share: width, case, accents, a title, a possessive and marks around it are no
     part of it. Empty when nothing is left."""
+    if name.isascii():
+        plain = name.strip(_EDGES).lower()
+        plain = " ".join((_POSSESSIVE.sub("", plain) if "'" in plain else plain).split())
+        return (_TITLE.sub("", plain) if " " in plain else plain).strip(_EDGES)[:MAX_NAME_CHARS]
     plain = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", name).strip(_EDGES).casefold())
     plain = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", plain)))
     plain = " ".join(plain.replace("’", "'").split())

@@ -152,6 +152,54 @@ def test_a_process_that_stands_still_is_unavailability(server, client, monkeypat
     assert client.embed(TEXTS).shape == (3, 384)
 
 
+def test_texts_are_embedded_while_the_caller_goes_on(server, client):
+    alone = client.embed(TEXTS)
+    first = client.start(TEXTS[:1])
+    # The connection has an answer on it that nobody has taken yet.
+    assert np.allclose(client.embed(TEXTS[1:]), alone[1:], atol=1e-6)
+    client.start(["nobody wants to know"])
+    second = client.start(TEXTS[2:])
+    assert np.allclose(first.result(), alone[:1], atol=1e-6)
+    found: list[np.ndarray] = []
+    other = threading.Thread(target=lambda: found.append(second.result()))
+    other.start()
+    other.join()
+    assert np.allclose(second.result(), alone[2:], atol=1e-6)
+    assert np.array_equal(found[0], second.result())
+
+
+def test_texts_that_a_killed_process_had_are_embedded_by_the_next(server, client):
+    alone = client.embed(TEXTS)
+    server.signal(signal.SIGSTOP)
+    pending = client.start(TEXTS)
+    server.kill()
+    server.start()
+    assert np.allclose(pending.result(), alone, atol=1e-6)
+    assert np.allclose(client.start(TEXTS).result(), alone, atol=1e-6)
+
+
+def test_texts_are_sent_when_nobody_answers_yet(server, client):
+    alone = client.embed(TEXTS)
+    server.kill()
+    pending = client.start(TEXTS)
+    server.start()
+    assert np.allclose(pending.result(), alone, atol=1e-6)
+
+
+def test_what_is_pending_says_that_nobody_answers(server, model_dir, monkeypatch):
+    monkeypatch.setattr(client_module, "ANSWER_SECONDS", 0.2)
+    there = MiniLMEmbedding(DEFAULT_MODEL, model_dir=model_dir, threads=1, socket=server.path)
+    for _ in range(50):
+        with contextlib.suppress(EmbeddingUnavailable):
+            there.embed(["loaded"])
+            break
+    server.signal(signal.SIGSTOP)
+    pending = there.start(TEXTS)
+    assert pending is not None
+    with pytest.raises(EmbeddingUnavailable, match="did not answer within"):
+        pending.result()
+
+
 def test_a_connection_is_not_shared_with_a_fork(client):
     before = client.embed(TEXTS)
     child = os.fork()

@@ -192,7 +192,7 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
     remember(alice, "a ship")
     settings.MEMOS_EMBEDDING_PROVIDER = "openai"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory.services.index.embedding.embed_short_or_none", lambda texts: None)
+        patch.setattr("memory.services.index.embedding.embed_short_or_none", lambda texts, **_: None)
         waiting = remember(alice, "green tea")
     caches.forget_all()
 

@@ -162,7 +162,7 @@ def test_without_an_arm_there_is_nothing_to_ask(alice, remember, arms):
 
 
 def candidate(identity: uuid.UUID, score: float) -> Candidate:
-    return Candidate(identity, {"dense": Contribution(score, 1, score)})
+    return Candidate(str(identity), {"dense": Contribution(score, 1, score)})
 
 
 def test_what_is_left_out_says_what_it_would_have_needed():
@@ -200,7 +200,7 @@ def test_too_like_a_hit_is_told_from_a_low_score():
 
 def test_differences_sum_to_that_of_the_scores_largest_first():
     above = Candidate(
-        A,
+        str(A),
         {
             "dense": Contribution(0.5, 1, 0.5),
             "session": Contribution(0.1, None, 0.1),
@@ -208,7 +208,7 @@ def test_differences_sum_to_that_of_the_scores_largest_first():
         },
     )
     below = Candidate(
-        B,
+        str(B),
         {
             "dense": Contribution(0.4, 2, 0.4),
             "lexical": Contribution(2.0, 1, 0.3),
@@ -225,7 +225,7 @@ def test_differences_sum_to_that_of_the_scores_largest_first():
 
 def hit(found: dict[str, Contribution], **options: Any) -> Hit:
     memory = HitMemory(A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1)
-    return Hit(memory, Candidate(A, found), rank=1, **options)
+    return Hit(memory, Candidate(str(A), found), rank=1, **options)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_places_are_ordinals(number, shown):
 
 
 def test_an_arm_that_found_nothing_is_there_with_nothing():
-    listed = parts(Candidate(A, {"lexical": Contribution(3.5, 1, 0.5)}), {"dense": 0.5, "lexical": 0.5})
+    listed = parts(Candidate(str(A), {"lexical": Contribution(3.5, 1, 0.5)}), {"dense": 0.5, "lexical": 0.5})
     assert listed["arms"]["dense"] == {"raw": 0.0, "rank": None, "weight": 0.5, "weighted": 0.0}
     assert listed["arms"]["lexical"] == {"raw": 3.5, "rank": 1, "weight": 0.5, "weighted": 0.5}
     assert listed["signals"] == {}

@@ -190,7 +190,7 @@ def test_a_signal_that_takes_no_part_counts_nothing():
 
 
 def test_a_part_more_leaves_the_candidate_as_it_was():
-    before = Candidate(identity(1), {"dense": Contribution(0.5, 1, 0.4)})
+    before = Candidate(str(identity(1)), {"dense": Contribution(0.5, 1, 0.4)})
     after = before.with_part("dated", Contribution(1.0, None, 0.25))
     assert (before.score, after.score) == (0.4, pytest.approx(0.65))
     assert set(before.parts) == {"dense"}

@@ -36,7 +36,7 @@ CARD = {"facts": ["The kiln is red.", "The shop is in Lyon."], "constraints": ["
 def hit(text: str, *, speaker: str = "Ann", number: int = 0, identity: uuid.UUID | None = None) -> Hit:
     chosen = identity or uuid.UUID(int=10_000 + number)
     memory = HitMemory(chosen, "s1", 1, "user", speaker, text, {}, "L2", NOW, NOW, 0.5, count_tokens(text))
-    return Hit(memory, Candidate(chosen, {}), overlap=0.5, rank=number + 1)
+    return Hit(memory, Candidate(str(chosen), {}), overlap=0.5, rank=number + 1)
 
 
 def message(text: str, *, number: int = 0, speaker: str = "Bo") -> WindowMessage:

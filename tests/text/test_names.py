@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory.text.names import initials, name_key
 
@@ -40,3 +44,12 @@ def test_a_key_is_bounded():
 
 def test_initials_leave_small_words_out():
     assert initials("university of the west indies") == "uwi"
+
+
+@given(
+    st.text(string.printable, max_size=30), st.sampled_from(["", "Dr. ", "mr ms "]), st.sampled_from(["", "'s", "s'"])
+)
+def test_plain_letters_have_the_key_of_wide_ones(name, title, ending):
+    plain = title + name + ending
+    wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in plain)
+    assert name_key(plain) == name_key(wide)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +31,23 @@ class EmbeddingProvider(Protocol):
     def frames(self) -> np.ndarray | None:
         """The vectors of questions without content (`text/question_frames.py`), float32 [frames, dimensions], which
         search takes out of the question's; None for a model that gains nothing by it or was not measured."""
+        ...
+
+
+class Pending(Protocol):
+    """Vectors in the making."""
+
+    def result(self) -> np.ndarray:
+        """Waits for them; the same each time. Raises EmbeddingUnavailable."""
+        ...
+
+
+@runtime_checkable
+class EmbedsElsewhere(Protocol):
+    """A provider that may have vectors made by another process of the machine while the caller goes on."""
+
+    def start(self, texts: Sequence[str]) -> Pending | None:
+        """The vectors of a few texts, in the making; None where this process makes them itself."""
         ...
 
 

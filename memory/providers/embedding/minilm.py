@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -12,9 +14,9 @@ from django.conf import settings
 
 from memory.errors import EmbeddingUnavailable
 from memory.providers.cedict import Dictionary
-from memory.providers.embedding.interface import EmbeddingModelKind
+from memory.providers.embedding.interface import EmbeddingModelKind, Pending
 from memory.providers.gloss import add_glosses, has_chinese, unread_share
-from memory.providers.minilm.client import EmbeddingClient, EmbeddingServerAway
+from memory.providers.minilm.client import EmbeddingClient, EmbeddingServerAway, PendingVectors
 from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
 from memory.providers.minilm.weights import HIDDEN, PRECISIONS, WeightsError
@@ -55,13 +57,13 @@ class MiniLMEmbedding:
         return HIDDEN
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        if self._glossing and any(map(has_chinese, texts)):
-            dictionary = self._load_dictionary()
-            texts = [add_glosses(text, dictionary) for text in texts]
-        try:
+        texts = self._as_read(texts)
+        with _describe_faults():
             return self._client.embed(texts) if self._client else self._queue.embed(self._model, texts)
-        except (WeightsError, EmbeddingServerAway) as error:
-            raise EmbeddingUnavailable(str(error)) from error
+
+    def start(self, texts: Sequence[str]) -> Pending | None:
+        """See `EmbedsElsewhere`."""
+        return _SentTexts(self._client.start(self._as_read(texts))) if self._client else None
 
     def familiarity(self, text: str) -> float:
         share = cjk_share(text)
@@ -72,6 +74,12 @@ class MiniLMEmbedding:
     def frames(self) -> np.ndarray:
         with self._framing:
             return self._frames
+
+    def _as_read(self, texts: Sequence[str]) -> Sequence[str]:
+        if not (self._glossing and any(map(has_chinese, texts))):
+            return texts
+        dictionary = self._load_dictionary()
+        return [add_glosses(text, dictionary) for text in texts]
 
     def _load_dictionary(self) -> Dictionary:
         with self._loading:
@@ -84,6 +92,23 @@ class MiniLMEmbedding:
     @cached_property
     def _dictionary(self) -> Dictionary:
         return Dictionary(self._model_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class _SentTexts:
+    vectors: PendingVectors
+
+    def result(self) -> np.ndarray:
+        with _describe_faults():
+            return self.vectors.result()
+
+
+@contextmanager
+def _describe_faults() -> Iterator[None]:
+    try:
+        yield
+    except (WeightsError, EmbeddingServerAway) as error:
+        raise EmbeddingUnavailable(str(error)) from error
 
 
 def read_precision(name: str) -> str:

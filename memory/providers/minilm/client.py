@@ -21,10 +21,45 @@ RETRY_SECONDS = 0.05
 # A message of so many texts is answered within seconds, also behind others.
 ANSWER_SECONDS = 60.0
 TEXTS_EACH = 128
+_LATE = f"The embedding process did not answer within {ANSWER_SECONDS:.0f} seconds."
 
 
 class EmbeddingServerAway(RuntimeError):
     """The embedding process does not answer."""
+
+
+class PendingVectors:
+    """Texts that were sent to the process, and are embedded meanwhile. For several threads."""
+
+    def __init__(self, client: EmbeddingClient, texts: Sequence[str], connection: socket.socket | None) -> None:
+        self._client = client
+        self._texts = texts
+        # None: nothing comes on it any longer.
+        self._connection = connection
+        self._answer: bytes | None = None
+        self._is_late = False
+        self._receiving = threading.Lock()
+
+    def result(self) -> np.ndarray:
+        """As `EmbeddingClient.embed`, and raises the same; a connection that was lost meanwhile costs time only."""
+        self.receive()
+        if self._is_late:
+            raise EmbeddingServerAway(_LATE)
+        return self._client.embed(self._texts) if self._answer is None else _vectors(self._answer, len(self._texts))
+
+    def receive(self) -> None:
+        """Takes the answer off the connection, which others want to use."""
+        with self._receiving:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            try:
+                self._answer = receive(connection)
+            except OSError as error:
+                self._is_late = isinstance(error, TimeoutError)
+            if self._answer is None:
+                # Who uses it next makes a new one.
+                connection.close()
 
 
 class EmbeddingClient:
@@ -46,8 +81,24 @@ class EmbeddingClient:
             vectors[start : start + len(part)] = self._ask(part)
         return vectors
 
+    def start(self, texts: Sequence[str]) -> PendingVectors:
+        """Sends texts, TEXTS_EACH at most; their vectors are waited for when they are wanted. Never raises."""
+        connection = None
+        try:
+            connection = self._connect()
+            send(connection, self._request(texts))
+        except OSError:
+            self._disconnect()
+            connection = None
+        pending = PendingVectors(self, texts, connection)
+        self._local.pending = pending
+        return pending
+
+    def _request(self, texts: Sequence[str]) -> bytes:
+        return orjson.dumps({"precision": self._precision, "texts": list(texts)})
+
     def _ask(self, texts: Sequence[str]) -> np.ndarray:
-        request = orjson.dumps({"precision": self._precision, "texts": list(texts)})
+        request = self._request(texts)
         ends_at = time.monotonic() + RESTART_SECONDS
         while True:
             try:
@@ -55,9 +106,7 @@ class EmbeddingClient:
                 break
             except TimeoutError as error:
                 self._disconnect()
-                raise EmbeddingServerAway(
-                    f"The embedding process did not answer within {ANSWER_SECONDS:.0f} seconds."
-                ) from error
+                raise EmbeddingServerAway(_LATE) from error
             except OSError as error:
                 self._disconnect()
                 if time.monotonic() > ends_at:
@@ -65,9 +114,7 @@ class EmbeddingClient:
                         f"The embedding process does not answer at {self._path} ({error}); its log is embedding.log."
                     ) from error
                 time.sleep(RETRY_SECONDS)
-        if answer[:1] == FAILURE:
-            raise WeightsError(answer[1:].decode())
-        return np.frombuffer(answer, dtype=np.float32, offset=1).reshape(len(texts), HIDDEN)
+        return _vectors(answer, len(texts))
 
     def _exchange(self, request: bytes) -> bytes:
         connection = self._connect()
@@ -88,10 +135,21 @@ class EmbeddingClient:
                 connection.close()
                 raise
             self._local.connection, self._local.process = connection, os.getpid()
+            self._local.pending = None
         known: socket.socket = self._local.connection
+        if self._local.pending is not None:
+            # Whoever sent it may not have wanted the answer after all.
+            self._local.pending.receive()
+            self._local.pending = None
         return known
 
     def _disconnect(self) -> None:
         if getattr(self._local, "process", None) == os.getpid():
             self._local.connection.close()
             self._local.process = None
+
+
+def _vectors(answer: bytes, texts: int) -> np.ndarray:
+    if answer[:1] == FAILURE:
+        raise WeightsError(answer[1:].decode())
+    return np.frombuffer(answer, dtype=np.float32, offset=1).reshape(texts, HIDDEN)

@@ -2,7 +2,8 @@
 
 A question of a few words must not wait for a batch of thousands: whoever lacks the fewest runs is next (shortest
 remaining processing time: Schrage 1968), and whoever has waited too long before that. Questions that wait at the same
-time go through together: a text alone costs the model almost twice what it costs among eight.
+time go through together: a text alone costs the model almost twice what it costs among eight. One that need not wait is
+run by the thread that asks: to wake another and be woken by it takes a busy machine longer than the model takes.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ PATIENCE_SECONDS = 0.2
 
 
 class EmbeddingQueue:
-    """Runs texts through models on `threads` threads, which start with the first text."""
+    """Runs texts through models, `threads` runs at a time, on threads of its own, which start with the first text, and
+    on those that ask."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._started = False
+        self._running = 0
         self._requests: list[_Request] = []
         self._changed = threading.Condition()
 
@@ -39,7 +42,11 @@ class EmbeddingQueue:
             with self._changed:
                 self._start()
                 self._requests.append(request)
-                self._changed.notify()
+                taken = self._take() if request.is_short and self._next() is request else None
+                if taken is None:
+                    self._changed.notify()
+            if taken is not None:
+                self._run(taken)
             request.done.wait()
         if request.error is not None:
             raise request.error
@@ -54,19 +61,32 @@ class EmbeddingQueue:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while (request := self._next()) is None:
+                while (taken := self._take()) is None:
                     self._changed.wait()
-                together = [request, *self._list_companions(request)]
-                runs = [each.take() for each in together]
-            found = _embed(request.model, runs)
-            with self._changed:
-                for each, run, vectors in zip(together, runs, found, strict=True):
-                    if each.put(run, vectors):
-                        self._requests.remove(each)
-                # What is in the background, or waits to go together, may go on.
+            self._run(taken)
+
+    def _take(self) -> list[tuple[_Request, TextRun]] | None:
+        """What goes through the model next, together; None when nothing may now."""
+        request = self._next()
+        if request is None:
+            return None
+        self._running += 1
+        return [(each, each.take()) for each in (request, *self._list_companions(request))]
+
+    def _run(self, taken: Sequence[tuple[_Request, TextRun]]) -> None:
+        found = _embed(taken[0][0].model, [run for _, run in taken])
+        with self._changed:
+            self._running -= 1
+            for (request, run), vectors in zip(taken, found, strict=True):
+                if request.put(run, vectors):
+                    self._requests.remove(request)
+            # What is in the background, or waits to go together, may go on.
+            if self._requests:
                 self._changed.notify_all()
 
     def _next(self) -> _Request | None:
+        if self._running >= self._threads:
+            return None
         is_busy = any(request.is_background and request.running for request in self._requests)
         # The next questions go together when this one is done.
         is_asking = any(request.is_short and request.running for request in self._requests)

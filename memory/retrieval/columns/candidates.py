@@ -58,7 +58,7 @@ def find(
         found = rows
     worded = found
     if "entities" in taking_part:
-        matches = columns.names.match(entity_matches.name_keys(question.text), columns.alive)
+        matches = columns.names.match(question.name_keys, columns.alive)
         for row, worth in entity_matches.weigh(matches).items():
             mentions[row] = worth
         found = np.concatenate([found, np.flatnonzero(mentions)])
@@ -76,10 +76,10 @@ def find(
     found = np.concatenate([found, near])
     pairs = np.zeros((0, 3), np.int64)
     if "neighbours" in taking_part:
-        likely = np.unique(np.concatenate([near, worded]))
+        likely = _distinct(np.concatenate([near, worded]), size)
         pairs = columns.around(_strongest(question, likely, cosine, bm25, strong), turns=TURNS_AROUND)
         found = np.concatenate([found, pairs[:, 1]])
-    rows = np.unique(found)
+    rows = _distinct(found, size)
     rows = rows[columns.alive[rows]]
     if not question.searches_preferences:
         rows = rows[~columns.is_preference[rows]]
@@ -98,6 +98,13 @@ def find(
     )
     candidates = _candidates(columns, question, rows, found_here)
     return Found(Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
+
+
+def _distinct(rows: np.ndarray, size: int) -> np.ndarray:
+    """Each of `rows` once, in ascending order; there are `size` rows in all."""
+    is_among = np.zeros(size, bool)
+    is_among[rows] = True
+    return np.flatnonzero(is_among)
 
 
 def _ranks(columns: Columns, rows: np.ndarray) -> dict[str, int]:
@@ -149,8 +156,11 @@ class _Measured(NamedTuple):
 def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured: _Measured) -> Candidates:
     speakers, agents = columns.speaker[rows], columns.by_agent[rows]
     names = columns.speakers
-    present = {number: names[number] for number in np.unique(speakers).tolist()}
+    present = {number: names[number] for number in _distinct(speakers, len(names)).tolist()}
     named = set(names_in(question.text, [name for name in present.values() if name]))
+    is_spoken, is_named = np.zeros((2, len(names)), bool)
+    is_spoken[[number for number, name in present.items() if name]] = True
+    is_named[[number for number, name in present.items() if name in named]] = True
     return Candidates(
         cosine=measured.cosine,
         bm25=measured.bm25,
@@ -163,8 +173,8 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         occurred=columns.occurred[rows],
         importance=columns.importance[rows],
         by_agent=agents,
-        spoken=np.isin(speakers, [number for number, name in present.items() if name]),
-        named=np.isin(speakers, [number for number, name in present.items() if name in named]),
+        spoken=is_spoken[speakers],
+        named=is_named[speakers],
         asks=columns.asks[rows],
         in_span=measured.in_span,
         pairs=measured.pairs,

@@ -215,15 +215,15 @@ class Columns:
         in which things happened: a row, its neighbour, and by how many turns that is later."""
         order, parts, places = self._by_time()
         rows = rows[~self.is_preference[rows]]
+        if not len(rows):
+            return np.zeros((0, 3), np.int64)
         here = places[rows]
-        pairs = []
-        for distance in (*range(-turns, 0), *range(1, turns + 1)):
-            there = here + distance
-            inside = np.flatnonzero((there >= 0) & (there < len(order)))
-            inside = inside[parts[there[inside]] == parts[here[inside]]]
-            near = order[there[inside]]
-            pairs.append(np.column_stack([rows[inside], near, np.full(len(near), distance)]))
-        return np.concatenate(pairs)
+        distances = np.array([*range(-turns, 0), *range(1, turns + 1)])
+        there = here + distances[:, None]
+        inside = (there >= 0) & (there < len(order))
+        inside &= parts[there.clip(0, len(order) - 1)] == parts[here]
+        of_distance, of_row = np.nonzero(inside)
+        return np.column_stack([rows[of_row], order[there[inside]], distances[of_distance]])
 
     def in_order_of_ids(self, rows: np.ndarray) -> np.ndarray:
         """Distinct rows in the order of the memories' ids, which sort by time."""

@@ -29,6 +29,7 @@ from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
 from memory.postgresql import reach
+from memory.providers.embedding.interface import EmbedsElsewhere, Pending
 from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, spans_out_of_search
@@ -85,7 +86,10 @@ class ActiveModel:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
-        vectors = self.provider.embed(texts)
+        return self.check(self.provider.embed(texts))
+
+    def check(self, vectors: np.ndarray) -> np.ndarray:
+        """What the provider answered. Raises EmbeddingUnavailable for vectors of another length."""
         if vectors.shape[1:] != (self.dimensions,):
             raise EmbeddingUnavailable(
                 f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
@@ -96,7 +100,10 @@ class ActiveModel:
 
     def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
         """As `embed`, of questions to be compared with memories: without what all questions have in common."""
-        vectors, frames = self.embed(texts), self.provider.frames()
+        return self._take_frames_out(self.embed(texts))
+
+    def _take_frames_out(self, vectors: np.ndarray) -> np.ndarray:
+        frames = self.provider.frames()
         return vectors if frames is None else take_out(frames, vectors)
 
     def embed_requests(self) -> np.ndarray:
@@ -110,7 +117,7 @@ class ActiveModel:
             self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
         )
 
-    def start_embedding(self, text: str) -> Future[np.ndarray] | np.ndarray:
+    def start_embedding(self, text: str) -> Pending | np.ndarray:
         """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
         made within the last QUESTION_SECONDS."""
         key = (
@@ -121,9 +128,28 @@ class ActiveModel:
         known = _questions.get(key)
         if known is not None:
             return known
+        provider = self.provider
+        if isinstance(provider, EmbedsElsewhere) and (pending := provider.start([text])) is not None:
+            return _PendingQuestion(
+                pending, lambda vectors: _questions.put(key, self._take_frames_out(self.check(vectors))[0])
+            )
         # In the caller's context: the call of a model over the network is put down to whoever asks.
         context = contextvars.copy_context()
         return _beside().submit(context.run, lambda: _questions.put(key, self.embed_questions([text])[0]))
+
+
+class _PendingQuestion:
+    """The vector of a question: `finish` makes it of what the model answers."""
+
+    def __init__(self, pending: Pending, finish: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._pending = pending
+        self._finish = finish
+        self._vector: np.ndarray | None = None
+
+    def result(self) -> np.ndarray:
+        if self._vector is None:
+            self._vector = self._finish(self._pending.result())
+        return self._vector
 
 
 @cache
@@ -191,6 +217,21 @@ class Expected:
         return Expected(self.model_id, {place for place, memory in enumerate(memories) if memory in self.memories})
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Texts that `model` is embedding meanwhile, if it does that at all."""
+
+    model: ActiveModel
+    texts: list[str]
+    pending: Pending | None
+
+    def embed(self, model: ActiveModel, texts: list[str]) -> np.ndarray:
+        """As `model.embed`; what was begun is waited for, if it is the same. Raises EmbeddingUnavailable."""
+        if self.pending is None or (model, texts) != (self.model, self.texts):
+            return model.embed(texts)
+        return model.check(self.pending.result())
+
+
 class BatchEmbedding:
     """Vectors of memories that come in parts: of many, made beside what the caller does meanwhile.
 
@@ -204,6 +245,7 @@ class BatchEmbedding:
         self._making: list[Future[np.ndarray]] = []
         self._model: ActiveModel | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._begun: Begun | None = None
         if memories > BESIDE_MEMORIES:
             with suppress(EmbeddingUnavailable):
                 model = active_model()
@@ -216,6 +258,15 @@ class BatchEmbedding:
     def __exit__(self, *_: object) -> None:
         if self._pool:
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def begin(self, passages: Sequence[str]) -> None:
+        """Has the passages of a memory embedded that will probably be added: it is looked at meanwhile."""
+        with suppress(EmbeddingUnavailable):
+            # It may not be let in, and then it chooses no model either.
+            model = active_model(choose=False)
+            provider = model.provider
+            if isinstance(provider, EmbedsElsewhere):
+                self._begun = Begun(model, list(passages), provider.start(passages))
 
     def add(self, memories: Sequence[Sequence[str]]) -> None:
         """Takes in further memories, each given as its passages (`passages_to_embed`)."""
@@ -249,7 +300,7 @@ class BatchEmbedding:
         """The vectors of all that was added, as `embed_short_or_none` has them. Nothing is expected from then on."""
         expected, self._model = self.expected, None
         if expected is None:
-            return embed_short_or_none(self._memories)
+            return embed_short_or_none(self._memories, begun=self._begun)
         try:
             vectors = np.concatenate([part.result() for part in self._making])
         except EmbeddingUnavailable as error:
@@ -258,15 +309,16 @@ class BatchEmbedding:
         return Embedded(expected.model_id, vectors, self._places)
 
 
-def embed_memories(memories: Sequence[Sequence[str]]) -> Embedded:
+def embed_memories(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded:
     """Vectors of memories, each given as its passages (`embedded_passages`). Raises EmbeddingUnavailable."""
     model = active_model()
-    vectors = model.embed([text for own in memories for text in own])
+    texts = [text for own in memories for text in own]
+    vectors = model.embed(texts) if begun is None else begun.embed(model, texts)
     places = [(memory, passage) for memory, own in enumerate(memories) for passage in range(len(own))]
     return Embedded(model.id, vectors, places)
 
 
-def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
+def embed_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded | None:
     """As `embed_memories`, but None (logged) when the worker will make the vectors.
 
     That is so when the provider is away, and when there are more than INLINE_PASSAGES.
@@ -276,18 +328,21 @@ def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
         log.info("embedding put off", extra={"memories": len(memories), "passages": passage_count})
         return None
     try:
-        return embed_memories(memories)
+        return embed_memories(memories, begun=begun)
     except EmbeddingUnavailable as error:
         log.warning("embedding put off", extra={"memories": len(memories), "reason": error.message})
         return None
 
 
-def embed_short_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
-    """As `embed_or_none`, without the memories of more than INLINE_PASSAGES_EACH passages: the worker embeds those."""
+def embed_short_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded | None:
+    """As `embed_or_none`, without the memories of more than INLINE_PASSAGES_EACH passages: the worker embeds those.
+
+    What was `begun` is waited for, if it is of these texts.
+    """
     short = [place for place, own in enumerate(memories) if len(own) <= INLINE_PASSAGES_EACH]
     if not short:
         return None
-    made = embed_or_none([memories[place] for place in short])
+    made = embed_or_none([memories[place] for place in short], begun=begun)
     if made is None:
         return None
     return Embedded(made.model_id, made.vectors, [(short[memory], passage) for memory, passage in made.places])

@@ -19,7 +19,7 @@ from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch
+from memory.models.sql import fetch, number_array, uuid_array
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
@@ -182,9 +182,9 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
     made = embedded if isinstance(embedded, Embedded) else None
     places = made.places if made else []
     return {
-        "vector_id": [rows[memory].id for memory, _ in places],
-        "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
-        "passage": [passage for _, passage in places],
+        "vector_id": uuid_array([str(rows[memory].id) for memory, _ in places]),
+        "vector_namespace_id": number_array([rows[memory].scope.namespace_id for memory, _ in places]),
+        "passage": number_array([passage for _, passage in places]),
         "vector": [halfvec_literal(vector) for vector in made.vectors] if made else [],
         "model_id": embedded.model_id if embedded else None,
         "in_use": EmbeddingState.ACTIVE.value,
@@ -194,10 +194,10 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
 def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> dict[str, Any]:
     with_vectors = embedded.memories if embedded else set()
     columns = {
-        "id": [row.id for row in rows],
-        "namespace_id": [row.scope.namespace_id for row in rows],
+        "id": uuid_array([str(row.id) for row in rows]),
+        "namespace_id": number_array([row.scope.namespace_id for row in rows]),
         "session": [row.memory.session for row in rows],
-        "from_end": _distances_from_end(rows),
+        "from_end": number_array(_distances_from_end(rows)),
         "role": [row.memory.role for row in rows],
         "speaker": [row.memory.speaker for row in rows],
         "text": [row.memory.text for row in rows],
@@ -207,23 +207,25 @@ def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None,
         # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
         "terms": [" ".join(row.frequencies) for row in rows],
         "frequencies": [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows],
-        "length": [row.length for row in rows],
-        "tokens": [row.tokens for row in rows],
-        "importance": [_importance(row) for row in rows],
+        "length": number_array([row.length for row in rows]),
+        "tokens": number_array([row.tokens for row in rows]),
+        "importance": number_array([_importance(row) for row in rows]),
         "review": [Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows],
         # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
-        "refresh": [
-            max(in_force(row.scope.namespace_id).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES)
-            for row in rows
-        ],
+        "refresh": number_array(
+            [
+                max(in_force(row.scope.namespace_id).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES)
+                for row in rows
+            ]
+        ),
         "namespace": [row.scope.namespace for row in rows],
-        "audit_id": [new_id() for _ in rows],
+        "audit_id": uuid_array([str(new_id()) for _ in rows]),
         "details": [_audit_details(row, embedded=place in with_vectors) for place, row in enumerate(rows)],
     }
     return {
         **columns,
         **_vector_parameters(rows, embedded),
-        "embedded_id": [rows[place].id for place in with_vectors],
+        "embedded_id": uuid_array([str(rows[place].id) for place in with_vectors]),
         "now": now,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
         "tier": Tier.L2.value,

@@ -33,6 +33,8 @@ EMBEDDING_DELAYED = Degradation.EMBEDDING_DELAYED.value
 WINDOW_SKIPPED = Degradation.SESSION_WINDOW_UNAVAILABLE.value
 # The vectors of so many turns are being made while the gate looks at the next ones.
 JUDGED_TOGETHER = 32
+# A turn of up to so many characters is embedded while the gate looks at it, which lets nearly all of them in.
+BEGUN_CHARS = 1_000
 
 
 def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:
@@ -63,6 +65,8 @@ def ingest_batch(
     if idempotency and (answered := _find_given_answer(idempotency)):
         return answered
     with BatchEmbedding(len(items)) as vectors:
+        if len(items) == 1 and len(items[0][1].text) <= BEGUN_CHARS:
+            vectors.begin(passages_to_embed(items[0][1].text, items[0][1].speaker))
         turns, offered = _judge(items, vectors)
         turns, unheard = hear_model(turns, now=now)
         rows, places = _find_rows(turns, offered)

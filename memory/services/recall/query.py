@@ -246,7 +246,7 @@ def _original_tokens(
     summary: Summary | None,
 ) -> int:
     """What the same knowledge costs unabridged: memories, each once, and the turns that the summary stands for."""
-    tokens = {str(hit.id): hit.tokens for hit in hits}
+    tokens = {hit.id_text: hit.tokens for hit in hits}
     tokens |= {str(one.id): one.tokens for one in durable}
     tokens |= {message.memory_id: message.tokens for message in window}
     return sum(tokens.values()) + (summary.token_original if summary else 0)
@@ -310,7 +310,7 @@ def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, 
         "condensation_enqueued": answer.summary_enqueued,
     }
     pack_details = {
-        "memory_ids": [str(hit.id) for hit in hits],
+        "memory_ids": [hit.id_text for hit in hits],
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
         **tracing.mark(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
 from memory.models.sql import limit_statements
+from memory.providers.embedding.interface import Pending
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import last_seen
 from memory.retrieval.explain import METHOD, explain, explain_dropped
@@ -119,7 +119,7 @@ class Started:
     """A question whose vector `model` has made, or is making while other work goes on."""
 
     model: ActiveModel
-    vector: Future[np.ndarray] | np.ndarray
+    vector: Pending | np.ndarray
 
 
 def start(ask: Ask) -> Started:
@@ -223,12 +223,12 @@ def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchR
     """
     found = find(scope, ask, started=started)
     if not ask.dry_run:
-        details = {**details_of(ask, found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        details = {**details_of(ask, found, found.degraded), "memory_ids": [hit.id_text for hit in found.hits]}
         audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
 
-def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.ndarray]) -> Question:
+def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Question:
     """What is asked, as the search arms take it; `vector` is `model`'s of `ask.text`."""
     return question(
         ask.text,

@@ -260,7 +260,7 @@ def test_memories_that_a_process_stores_under_the_former_model_after_the_switch_
         former = EmbeddingModel.objects.get(name="hash-256")
         stale = embedding.ActiveModel(former.pk, "hash", "hash-256", 256)
         with monkeypatch.context() as patch:
-            patch.setattr(embedding, "active_model", lambda: stale)
+            patch.setattr(embedding, "active_model", lambda **_: stale)
             remember(alice, "a late zebra")
 
     monkeypatch.setattr(embedding.time, "sleep", late)

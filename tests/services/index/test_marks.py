@@ -59,7 +59,7 @@ def switch() -> None:
 def test_what_ingest_embeds_is_marked_and_what_it_cannot_waits(alice, remember, monkeypatch):
     remember(alice, "before")
     with monkeypatch.context() as outage:
-        outage.setattr(embedding, "embed_memories", lambda _: (_ for _ in ()).throw(EmbeddingUnavailable("away")))
+        outage.setattr(embedding, "embed_memories", lambda _, **__: (_ for _ in ()).throw(EmbeddingUnavailable("away")))
         remember(alice, "during")
     assert marked() == {"before": True, "during": False}
     assert not marks.wrong()
