@@ -18,6 +18,10 @@ _IDS = (
 )
 
 
+_SIGNATURE = (
+    "Who wrote the file: this server (own), another whose public key it knows or with whom it shares MEMOS_CUBE_KEY "
+    "(trusted), somebody else (unknown), or nobody says (none)"
+)
 _OF_LOAD = ("policy", "procedures", "holds", "quarantine", "audit", "unknown_sender")
 
 
@@ -108,7 +112,7 @@ class CubeFileSerializer(serializers.Serializer):
     manifest = serializers.DictField(
         allow_null=True, help_text="The file's own: schema, parts with lines, bytes and SHA-256, models, policy, dates"
     )
-    signature = serializers.ChoiceField(CubeSignature.choices, allow_null=True)
+    signature = serializers.ChoiceField(CubeSignature.choices, allow_null=True, help_text=_SIGNATURE)
     done = serializers.IntegerField(
         help_text="Lines that were dealt with (those of sessions twice), or memories written"
     )

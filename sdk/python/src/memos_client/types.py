@@ -454,7 +454,7 @@ class CubeOwner(TypedDict):
     name: str | None
 
 
-CubeSignatureEnum: TypeAlias = Literal["trusted", "unknown", "none"]
+CubeSignatureEnum: TypeAlias = Literal["own", "trusted", "unknown", "none"]
 
 
 DegradationEnum: TypeAlias = Literal[
