@@ -39,7 +39,8 @@ SHOWN_FAULTS = 20
 _MAX_PROBLEM_CHARS = 500
 _DUMP_TRIES = 3
 _FILE_GONE = "The file is there no longer: send it again."
-_RESOLVED = "ids_of_load"
+# Of a load's options: which ids it gives, and the steps that it counts by.
+_RESOLVED, _STEPS = "ids_of_load", "steps_of_load"
 
 
 class CubeFileStopped(Exception):
@@ -135,16 +136,21 @@ class LoadProgress:
             end(stored, now=now)
 
     def _begin(self, reader: CubeReader, steps: list[str]) -> None:
-        """Notes how much there is to do and which ids are given: for all runs of the load."""
-        if _RESOLVED in self._row.options:
+        """Notes how much there is to do, in which steps, and which ids are given: for all runs of the load.
+
+        One that a MemOS with other steps began, before an upgrade, begins again: what it has stored is there already.
+        """
+        if self._row.options.get(_STEPS) == steps:
             return
-        resolved = choose_ids(self._scope, reader, self._options.ids)
+        ids = self._row.options.get(_RESOLVED) or choose_ids(self._scope, reader, self._options.ids).value
         with transaction.atomic():
             stored = self._lock_mine()
-            stored.options = {**stored.options, _RESOLVED: resolved.value}
+            stored.options = {**stored.options, _RESOLVED: ids, _STEPS: steps}
             stored.total = count_lines(reader, steps)
             stored.save()
-        self._row = stored
+        self._row, self.done = stored, stored.done
+            stored.part, stored.line, stored.done = "", 0, 0
+            stored.counts, stored.listed, stored.faults = {}, [], []
 
     def _load_batch(self, loader: CubeLoader, step: str, batch: Lines, *, now: datetime) -> None:
         def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
