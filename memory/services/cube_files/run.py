@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from django.db import transaction
@@ -29,6 +30,7 @@ from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
+from memory.services.imports.uploads import read_used, write_file
 from memory.services.jobs import queue, runner
 from memory.spool import open_folder
 from memory.types import Scope
@@ -147,10 +149,10 @@ class LoadProgress:
             stored = self._lock_mine()
             stored.options = {**stored.options, _RESOLVED: ids, _STEPS: steps}
             stored.total = count_lines(reader, steps)
-            stored.save()
-        self._row, self.done = stored, stored.done
             stored.part, stored.line, stored.done = "", 0, 0
             stored.counts, stored.listed, stored.faults = {}, [], []
+            stored.save()
+        self._row, self.done = stored, stored.done
 
     def _load_batch(self, loader: CubeLoader, step: str, batch: Lines, *, now: datetime) -> None:
         def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
@@ -246,11 +248,10 @@ def _lock(row: CubeFile) -> CubeFile:
 def _file_of(row: CubeFile) -> Iterator[Path]:
     """The file on a disk, while it is loaded. Raises UnreadableImport when it was erased."""
     pieces = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
+    sent = pieces.values_list("data", flat=True).iterator(chunk_size=8)
     with open_folder() as folder:
         path = folder / "cube"
-        with path.open("wb") as stream:
-            for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
-                stream.write(data)
+        write_file(path, chain(sent, read_used(row.namespace_id, by=row.id)), size=row.size)
         if path.stat().st_size != row.size:
             raise UnreadableImport(_FILE_GONE)
         yield path
