@@ -19,6 +19,7 @@ from memory import audit
 from memory.enums import AuditEvent, CubeFileKind, CubeFileState, CubeSignature, JobState
 from memory.errors import Conflict, NotFound
 from memory.models import CubeFile, CubeFilePart, IdempotencyRecord, Job, Namespace, Upload
+from memory.models.file_parts import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import SUFFIX, open_cube
@@ -336,7 +337,7 @@ def store_pieces(row: CubeFile, path: Path) -> None:
     with path.open("rb") as stream:
         number = 0
         while data := stream.read(PIECE_BYTES):
-            CubeFilePart.objects.create(namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
+            add_part(CubeFilePart, namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
             number += 1
 
 

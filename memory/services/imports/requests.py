@@ -19,6 +19,7 @@ from memory import audit
 from memory.enums import AuditEvent, GateDecision, ImportFormat, ImportState, JobState
 from memory.errors import Conflict, NotFound
 from memory.models import ImportPart, Job, MemoryImport, Namespace, Upload
+from memory.models.file_parts import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.imports import uploads
 from memory.services.imports.detect import recognise
@@ -132,7 +133,7 @@ def _store_parts(row: MemoryImport, path: Path) -> None:
     with path.open("rb") as stream:
         number = 0
         while data := stream.read(_PART_BYTES):
-            ImportPart.objects.create(namespace_id=row.namespace_id, import_id=row.id, number=number, data=data)
+            add_part(ImportPart, namespace_id=row.namespace_id, import_id=row.id, number=number, data=data)
             number += 1
 
 

@@ -19,6 +19,7 @@ from django.db.models import Sum
 
 from memory.errors import Conflict, InvalidInput, NoRoom, NotFound
 from memory.models import Namespace, Upload, UploadPart
+from memory.models.file_parts import add_part
 from memory.services.imports.source import UnreadableImport, clean
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope
@@ -102,7 +103,7 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
             arrived += len(data)
             if arrived > wanted:
                 break
-            UploadPart.objects.create(namespace_id=row.namespace_id, upload_id=row.id, number=first, data=data)
+            add_part(UploadPart, namespace_id=row.namespace_id, upload_id=row.id, number=first, data=data)
             first += 1
         if arrived != wanted:
             has = f"more than {wanted}" if arrived > wanted else str(arrived)
