@@ -24,6 +24,8 @@ WORDS = ("bees", "tulips", "trains", "chess", "bread", "maps", "violins", "kites
 NAMES = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hana")
 TURNS = 20
 EVERY_SECONDS = 0.1
+# So many small imports come first: each process has then done once what it does.
+WARM = 40
 # Beside its text a message of ChatGPT's has so much of what nobody reads.
 METADATA = {"request_id": "x" * 400, "citations": [], "finish_details": {"type": "stop", "stop_tokens": [1] * 100}}
 
@@ -71,7 +73,7 @@ class Watch:
 
 
 def _list_processes(pid: int) -> Iterator[tuple[int, str, int]]:
-    """Each process below: its number, what it is, and the bytes that it has of its own."""
+    """Each process below: its number, what it is, and the bytes that it has in memory (RSS)."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -84,13 +86,12 @@ def _list_processes(pid: int) -> Iterator[tuple[int, str, int]]:
         left += parents.get(one, [])
         try:
             command = Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            fields = dict(line.split(":", 1) for line in Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()[1:])
+            fields = dict(line.split(":", 1) for line in Path(f"/proc/{one}/status").read_text().splitlines())
         except OSError:
             continue
         kind = next((name for mark, name in _KINDS if mark in command), "")
-        if kind:
-            own = sum(int(fields[name].split()[0]) for name in ("Private_Clean", "Private_Dirty"))
-            yield one, kind, own * 1024
+        if kind and "VmRSS" in fields:
+            yield one, kind, int(fields["VmRSS"].split()[0]) * 1024
 
 
 _KINDS = (("gunicorn", "web"), ("qcluster", "worker"))
@@ -164,7 +165,9 @@ def main() -> None:
     options = parser.parse_args()
     client, watch = Client(options.url, options.key), Watch(options.pid)
     namespace = f"bench-{uuid.uuid4().hex[:8]}"
-    client.send("POST", "/v1/imports", {"namespace": namespace, "text": "[2026-05-08] - I take the train to Lyon."})
+    for number in range(WARM):
+        text = f"[2026-05-08] - I take the train number {number} to Lyon."
+        client.send("POST", "/v1/imports", {"namespace": namespace, "text": text, "preview": number % 5 > 0})
     time.sleep(10)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.json"
