@@ -19,7 +19,7 @@ from memory import audit
 from memory.enums import AuditEvent, CubeFileKind, CubeFileState, CubeSignature, JobState
 from memory.errors import Conflict, NotFound
 from memory.models import CubeFile, CubeFilePart, IdempotencyRecord, Job, Namespace, Upload
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import SUFFIX, open_cube

@@ -19,7 +19,7 @@ from memory import audit
 from memory.enums import AuditEvent, GateDecision, ImportFormat, ImportState, JobState
 from memory.errors import Conflict, NotFound
 from memory.models import ImportPart, Job, MemoryImport, Namespace, Upload
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.imports import uploads
 from memory.services.imports.detect import recognise

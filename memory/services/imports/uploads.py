@@ -19,7 +19,7 @@ from django.db.models import Sum
 
 from memory.errors import Conflict, InvalidInput, NoRoom, NotFound
 from memory.models import Namespace, Upload, UploadPart
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.services.imports.source import UnreadableImport, clean
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope

@@ -20,7 +20,7 @@ from memory import audit
 from memory.enums import AuditEvent, FileRefusal, FileType, JobState
 from memory.errors import Conflict, FileTooLarge, InvalidInput, NotFound, ParserUnavailable
 from memory.models import Document, DocumentFile, DocumentFilePart, QuarantinedItem
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.models.locks import Lock, lock_in_transaction
 from memory.parsers import detect, office
 from memory.parsers.refusal import FileRefused

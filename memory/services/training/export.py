@@ -14,7 +14,7 @@ from django.db import transaction
 from memory import audit
 from memory.enums import AuditEvent, TrainingFile
 from memory.models import TrainingDataset, TrainingPart, TrainingSource
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.services.jobs import runner
 from memory.services.tenancy.policy import governing, in_force
 from memory.services.training.consent import find_obstacle

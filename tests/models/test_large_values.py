@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
 from memory.models import ImportPart, UploadPart
-from memory.models.file_parts import add_part
+from memory.models.large_values import add_part
 from memory.postgresql import reach
 from memory.postgresql.base import open_connection
 
