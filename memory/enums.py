@@ -457,8 +457,12 @@ class TrainingState(TextChoices):
 
 
 class CubeSignature(TextChoices):
-    """Of a cube's file: by a key that this server knows, by another one, or none. One that does not hold is refused."""
+    """Of a cube's file: by this server, by a key of another that it knows or shares one with, by another key, or none.
 
+    One that does not hold is refused.
+    """
+
+    OWN = "own"
     TRUSTED = "trusted"
     UNKNOWN = "unknown"
     NONE = "none"

@@ -72,6 +72,14 @@ class FileTooLarge(MemosError):
     code = ErrorCode.PAYLOAD_TOO_LARGE.value
 
 
+class NoRoom(MemosError):
+    """The server's disk has no place for a file that it has to look at."""
+
+    status = 503
+    code = ErrorCode.OVERLOADED.value
+    retry_after = 60
+
+
 class ParserUnavailable(MemosError):
     """The server lacks what reads files of this kind; asking again does not help, so it is not a 503."""
 

@@ -37,6 +37,7 @@ from memory.services.facts import extract as extract_from_turns
 from memory.services.facts import store as facts_store
 from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
+from memory.services.imports import uploads
 from memory.services.index import changes, embedding, hnsw_indexes, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
@@ -424,7 +425,8 @@ def forget_cube_files() -> int:
 
 @job
 def forget_imports() -> int:
-    """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
+    """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago, and uploads that nothing uses."""
+    uploads.forget(now=timezone.now())
     return import_requests.forget(now=timezone.now())
 
 

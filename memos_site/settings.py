@@ -134,6 +134,13 @@ MEMOS_RATE_LIMIT_PER_MINUTE = env.integer(
 MEMOS_MAX_BODY_BYTES = env.integer(
     "MEMOS_MAX_BODY_BYTES", 32 * 1024 * 1024, "Largest request body in bytes; more is answered 413.", minimum=100_000
 )
+MEMOS_MAX_UPLOAD_BYTES = env.integer(
+    "MEMOS_MAX_UPLOAD_BYTES",
+    1024 * 1024 * 1024,
+    "Largest file in bytes that may be uploaded in parts, and the most that a namespace's uploads may have together "
+    "until they are imported or loaded. They lie in the database.",
+    minimum=1,
+)
 MEMOS_RECEIVE_SECONDS = env.integer(
     "MEMOS_RECEIVE_SECONDS",
     30,

@@ -87,7 +87,8 @@ def _validator(route: str, method: str, status: str) -> Any:
 @cache
 def _request_validator(route: str, method: str) -> Any:
     content = _document()["paths"][route][method].get("requestBody", {}).get("content", {})
-    return _compile(content["application/json"]["schema"], _components()) if content else None
+    accepted = content.get("application/json")
+    return _compile(accepted["schema"], _components()) if accepted else None
 
 
 def _components() -> Schema:

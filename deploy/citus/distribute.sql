@@ -119,6 +119,8 @@ SELECT create_distributed_table('memory_trainingdataset', 'namespace_id', coloca
 SELECT create_distributed_table('memory_trainingpart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_trainingsource', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_unsurepair', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_upload', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_uploadpart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usageday', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usagereservation', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_user', 'namespace_id', colocate_with => 'memory_memory');

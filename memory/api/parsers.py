@@ -41,6 +41,20 @@ class JSONListParser(StrictJSONParser):
     takes = list
 
 
+class BytesParser(BaseParser):
+    """Bytes, which the view reads as they come."""
+
+    media_type = "application/octet-stream"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return stream
+
+
 def describe_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
     """Names the field of a value that JSON does not know, or the place where the text stops being JSON."""
     try:

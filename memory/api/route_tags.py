@@ -27,7 +27,7 @@ ROUTE_TAGS = (
     OPENAI,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents", "document-files")),
     RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
-    RouteTag("Imports", "Take in what other programs exported", ("imports",)),
+    RouteTag("Imports", "Take in what other programs exported", ("imports", "uploads")),
     RouteTag("Training", "Data sets and adapters: memory inside a model", ("exports", "adapters")),
     RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),
     RouteTag("Entities", "Who and what memories speak of, and what is said between them", ("entities", "graph")),

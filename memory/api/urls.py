@@ -39,6 +39,7 @@ from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.training import TrainingExportViewSet
 from memory.api.views.tree import TreeViewSet
+from memory.api.views.uploads import UploadPartViewSet, UploadViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.users import UserViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -65,6 +66,9 @@ urlpatterns = [
         "v1/memories",
         MemoriesViewSet.as_view({"get": "list", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("v1/uploads", UploadViewSet.as_view({"post": "create"})),
+    path("v1/uploads/<uuid:upload_id>", UploadViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v1/uploads/<uuid:upload_id>/parts/<int:number>", UploadPartViewSet.as_view({"put": "update"})),
     path("v1/imports", ImportViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/imports/<uuid:import_id>", ImportViewSet.as_view({"get": "retrieve"})),
     path("v1/imports/<uuid:import_id>/cancel", ImportViewSet.as_view({"post": "cancel"})),

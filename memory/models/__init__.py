@@ -37,6 +37,7 @@ from memory.models.session import Session
 from memory.models.topic import TopicMember, TopicNode, TopicTree
 from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
+from memory.models.upload import Upload, UploadPart
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
 from memory.models.user import User, UserErasure, UserNamespace
 from memory.models.webhook import Webhook, WebhookDelivery
@@ -111,6 +112,8 @@ __all__ = [
     "TrainingSource",
     "UnsurePair",
     "UpkeepMark",
+    "Upload",
+    "UploadPart",
     "UsageDay",
     "UsageReservation",
     "User",

@@ -51,6 +51,13 @@ _PARTS: Mapping[str, Words] = {
 }
 
 
+_SENDERS: Mapping[str, Words] = {
+    CubeSignature.TRUSTED: gettext_lazy("signed by another server that is known here"),
+    CubeSignature.UNKNOWN: gettext_lazy("from an unknown sender"),
+    CubeSignature.NONE: gettext_lazy("not signed"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class PartShown:
     """A part of the file: what became of its lines, in words and numbers."""
@@ -63,7 +70,8 @@ class PartShown:
 class CubeFileShown:
     """A dump or load; `memories` is what became of the file's memories, `parts` of everything in it.
 
-    `faults` are the first lines that could not be taken, `source` the cube that a loaded file was written of.
+    `faults` are the first lines that could not be taken, `source` the cube that a loaded file was written of,
+    `sender` who signed it where that was not this server.
     """
 
     id: str
@@ -80,7 +88,7 @@ class CubeFileShown:
     parts: list[PartShown]
     faults: Sequence[Mapping[str, str]]
     source: str
-    is_unknown: bool
+    sender: Words
     problem: str
     downloadable: bool
     is_open: bool
@@ -110,7 +118,7 @@ def show_file(row: Mapping[str, Any], *, may_read_text: bool) -> CubeFileShown:
         parts=[PartShown(_PARTS.get(name, name), _name_outcomes(counts)) for name, counts in known],
         faults=row["faults"] if may_read_text else (),
         source=str(cube.get("name") or "") if is_load and may_read_text else "",
-        is_unknown=is_load and row["signature"] != CubeSignature.TRUSTED,
+        sender=_SENDERS.get(row["signature"] or "", "") if is_load else "",
         problem=row["problem"] or "",
         downloadable=row["downloadable"],
         is_open=row["finished_at"] is None,

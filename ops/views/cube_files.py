@@ -27,6 +27,7 @@ from ops.form_problems import FormProblems, place_problem
 from ops.pages import cube_files as page
 from ops.views.live import live, version_of
 from ops.views.page import console_action, console_page, go_to
+from ops.views.uploads import above_bytes, read_upload_id
 
 ADD = "memory.add_cubefile"
 HOLDS = "memory.change_namespacepolicy"
@@ -61,12 +62,8 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
             requests.start_dump(scope, options=DumpOptions(vectors="vectors" in request.POST), now=now)
             messages.success(request, _("The dump has begun."))
         if wanted in ("load", "dry_run"):
-            file = request.FILES.get("file")
-            if file is None:
-                raise InvalidInput(_("Choose a file."), detail={"field": "file"})
-            upload = requests.CubeUpload(file.name or "", file.chunks())
             options = _read_options(request)
-            requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
+            requests.start_load(scope, _read_upload(request), options=options, dry_run=wanted == "dry_run", now=now)
             messages.success(request, _("The dry run has begun.") if wanted == "dry_run" else _("The load has begun."))
         if wanted == "cancel":
             requests.cancel_file(staff_access(request), file_id=_read_id(request.POST.get("file_id", "")), now=now)
@@ -102,6 +99,16 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
     return cast(HttpResponse, response)
 
 
+def _read_upload(request: HttpRequest) -> requests.CubeUpload:
+    """The file of the form, or the one that came in parts before it. Raises InvalidInput."""
+    if upload_id := read_upload_id(request):
+        return requests.CubeUpload(upload_id=upload_id)
+    file = request.FILES.get("file")
+    if file is None:
+        raise InvalidInput(_("Choose a file."), detail={"field": "file"})
+    return requests.CubeUpload(file.name or "", file.chunks())
+
+
 def _read_options(request: HttpRequest) -> LoadOptions:
     """How a file is to be loaded. Raises PermissionDenied."""
     asked = {name: name in request.POST for name in BESIDES}
@@ -125,6 +132,7 @@ def _list_files(request: HttpRequest, cube: Cube, form: dict[str, Any]) -> HttpR
     context |= {
         "is_live": not request.GET.get("cursor") and any(one.is_open for one in context["rows"]),
         "keep_hours": settings.MEMOS_CUBE_KEEP_HOURS,
+        "upload_above": above_bytes(),
         "form": form,
     }
     return render(request, "ops/cube_files.html", context)

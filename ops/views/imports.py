@@ -21,6 +21,7 @@ from ops.pages import imports as page
 from ops.pages.imports import ImportShown
 from ops.views.live import live, version_of
 from ops.views.page import console_action, console_page, go_to
+from ops.views.uploads import above_bytes, read_upload_id
 
 ADD = "memory.add_memoryimport"
 ROWS = 50
@@ -106,6 +107,7 @@ def _list_imports(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
         "namespace": chosen,
         "may_change": request.user.has_perm(ADD),
         "formats": page.FORMATS,
+        "upload_above": above_bytes(),
         "form": form,
     }
     return render(request, "ops/imports.html", context)
@@ -116,6 +118,8 @@ def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
     typed = _read_fields(request)
     format = ImportFormat(typed["format"]) if typed["format"] in ImportFormat.values else None
     speaker = typed["speaker"][:_MAX_SPEAKER_CHARS]
+    if upload_id := read_upload_id(request):
+        return requests.ImportUpload(format=format, speaker=speaker, upload_id=upload_id)
     if file := request.FILES.get("file"):
         return requests.ImportUpload(file.name or "", file.chunks(), format, speaker)
     if typed["text"].strip():

@@ -147,7 +147,7 @@ def test_a_cube_goes_into_another_namespace_with_new_ids(alice, bob, cube, remem
     assert "the namespace 'alice' of this server has them" in refused["problem"]
 
     found = load_whole(bob, content)
-    assert (found["state"], found["signature"], found["counts"]["memories"]) == ("done", "trusted", {"new": 5})
+    assert (found["state"], found["signature"], found["counts"]["memories"]) == ("done", "own", {"new": 5})
     assert (found["done"], found["total"]) == (found["total"], found["total"])
     assert texts(bob) == texts(alice)
     assert not set(Memory.objects.in_scope(bob.scope).values_list("pk")) & set(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import uuid
 from datetime import timedelta
 
@@ -12,10 +13,12 @@ from django.utils import timezone
 
 from memory import tasks
 from memory.models import AuditLog, Document, DocumentFile, DocumentFilePart, Job, Memory, QuarantinedItem
-from memory.parsers import office
+from memory.parsers import office, process
 from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
-from memory.services.ingestion import file_run, files
+from memory.services.ingestion import documents, file_run, files
+from memory.services.jobs import runner
+from tests.crash.server import wait_for as wait_until
 from tests.parsers import made_files as made
 
 DOCUMENTS, FILES = "/v1/documents", "/v1/document-files"
@@ -103,6 +106,52 @@ def test_what_is_of_no_kind_that_is_read_is_refused_at_once(alice, content, name
     if reason:
         assert answer.json()["error"]["detail"] == {"field": "file", "reason": reason}
     assert nothing_is_kept()
+
+
+def test_a_url_in_place_of_a_file_is_refused_with_the_reason(alice):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.5)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/boats.pdf"
+        of_a_form = send(alice, file=url)
+        for body in ({"file": url}, {"url": url}, {"source": url, "document_id": "boats"}):
+            answer = alice.post(DOCUMENTS, {"namespace": "alice", **body})
+            assert (answer.status_code, answer.json()["error"]["detail"][0]["field"]) == (400, "text")
+            assert "a URL is never fetched" in answer.content.decode()
+        # Where a text is from is noted, and not looked up.
+        assert read(alice, source=url)["source"] == url
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+    assert (of_a_form.status_code, of_a_form.json()["error"]["detail"][0]["field"]) == (400, "file")
+    assert "A URL is never fetched: download it, and send the file." in of_a_form.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_how_far_a_file_is_is_seen_while_it_is_read(alice, monkeypatch):
+    """The steps are real; each waits until its heartbeat was seen by who asks over the API."""
+    monkeypatch.setattr(runner, "beat_interval", lambda: timedelta(milliseconds=20))
+    answer, seen = send(alice), []
+
+    def wait_for(percent):
+        wait_until(lambda: show(alice, answer)["percent"] == percent, what=f"{percent} percent")
+        seen.append((show(alice, answer)["state"], percent, texts(alice)))
+
+    def parse(*arguments):
+        wait_for(33)
+        return process.parse(*arguments)
+
+    def put_document(*arguments, **options):
+        wait_for(66)
+        return documents.put_document(*arguments, **options)
+
+    monkeypatch.setattr(file_run, "parse", parse)
+    monkeypatch.setattr(file_run, "put_document", put_document)
+    assert (show(alice, answer)["state"], show(alice, answer)["percent"]) == ("queued", 0)
+    work(alice)
+
+    assert seen == [("running", 33, ""), ("running", 66, "")]
+    found = show(alice, answer)
+    assert (found["state"], found["percent"], "green boat" in texts(alice)) == ("done", 100, True)
 
 
 def test_more_bytes_than_are_taken(alice):

@@ -99,7 +99,7 @@ TABLES_LEFT_OUT: dict[str, str] = {
         (
             "memory_bulkchange", "memory_bulkchangememory", "memory_contextpack", "memory_cubefile",
             "memory_cubefilepart", "memory_documentfile", "memory_documentfilepart", "memory_importpart",
-            "memory_job", "memory_memoryimport",
+            "memory_job", "memory_memoryimport", "memory_upload", "memory_uploadpart",
         ),
         OF_A_REQUEST,
     ),

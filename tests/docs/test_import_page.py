@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
-from memory.models import Memory
+from memory.models import Memory, MemoryImport, Upload
+from memory.services.imports import uploads
 from tests.docs.pages import DOCS, blocks
 from tests.services.imports.exports import archive, chatgpt
 
@@ -39,6 +41,24 @@ def test_the_commands_do_what_the_page_says(folder: Path) -> None:
         ("ada", "chatgpt/c1", "Ada"),
         ("ada", "pasted/2026-05-08", ""),
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_program_of_the_page_uploads_a_file(folder: Path, live_server, make_tenant, monkeypatch) -> None:
+    monkeypatch.setattr(uploads, "PART_BYTES", 1_024)
+    monkeypatch.setattr(uploads, "_SLICE_BYTES", 256)
+    monkeypatch.setenv("MEMOS_URL", live_server.url)
+    monkeypatch.setenv("MEMOS_KEY", make_tenant("ada").token)
+    for page in (PAGE, PAGE.with_name("import.zh.md")):
+        shown = blocks(page.read_text("utf-8"))
+        at = next(number for number, block in enumerate(shown) if block.language == "python")
+        out = StringIO()
+        with redirect_stdout(out):
+            exec(shown[at].text, {})
+        assert out.getvalue() == shown[at + 1].text
+
+    assert set(MemoryImport.objects.across_namespaces().values_list("name", "speaker")) == {("export.zip", "Ada")}
+    assert Upload.objects.across_namespaces().exclude(used_by=None).count() == 2
 
 
 def run(command: list[str]) -> str:

@@ -19,6 +19,7 @@ from memory.services.erasure import requests as erasing
 from memory.services.erasure.users import erase_user
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
+from memory.services.imports.uploads import start_upload
 from memory.services.ingestion import file_run
 from memory.services.ingestion.files import FileUpload, start_file
 from memory.services.projection import fit
@@ -110,6 +111,8 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
             file="memos-0.slot",
             created_at=NOW,
         ).pk,
+        "upload_id": start_upload(world.harbour, name="export.zip", size=10, now=timezone.now()).id,
+        "number": 0,
         **trained(world.harbour),
         "node_id": TopicNode.objects.create(
             namespace_id=world.harbour.namespace_id, level="session", session="night shift"

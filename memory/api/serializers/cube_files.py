@@ -18,6 +18,10 @@ _IDS = (
 )
 
 
+_SIGNATURE = (
+    "Who wrote the file: this server (own), another whose public key it knows or with whom it shares MEMOS_CUBE_KEY "
+    "(trusted), somebody else (unknown), or nobody says (none)"
+)
 _OF_LOAD = ("policy", "procedures", "holds", "quarantine", "audit", "unknown_sender")
 
 
@@ -37,7 +41,8 @@ class CubeDumpSerializer(serializers.Serializer):
 class CubeLoadSerializer(serializers.Serializer):
     """A cube's file, or the zipped folder of a cube of MemTensor's MemOS, and how it is loaded."""
 
-    file = serializers.FileField(help_text="A .memcube file; larger ones than a request may be: manage.py load_cube")
+    file = serializers.FileField(required=False, help_text="A .memcube file, unless it is an `upload`")
+    upload = serializers.UUIDField(required=False, help_text="Id of the file, sent in parts (POST /v1/uploads)")
     namespace = StrictCharField(min_length=1, max_length=128, help_text="Where it goes")
     dry_run = serializers.BooleanField(required=False, default=False, help_text="Only say what it would do")
     ids = serializers.ChoiceField(CubeIds.choices, required=False, default=CubeIds.AUTO, help_text=_IDS)
@@ -63,9 +68,17 @@ class CubeLoadSerializer(serializers.Serializer):
         required=False, default=False, help_text="Load it although it is not signed by a key that this server knows"
     )
 
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Raises ValidationError unless there is one file."""
+        if ("file" in values) == ("upload" in values):
+            raise serializers.ValidationError({"file": "Give either a `file` or the `upload` of one, one of the two."})
+        return values
+
     @staticmethod
     def to_upload(values: dict[str, Any]) -> CubeUpload:
         """The validated values as services take them."""
+        if "upload" in values:
+            return CubeUpload(upload_id=values["upload"])
         return CubeUpload(values["file"].name, values["file"].chunks())
 
     @staticmethod
@@ -108,7 +121,7 @@ class CubeFileSerializer(serializers.Serializer):
     manifest = serializers.DictField(
         allow_null=True, help_text="The file's own: schema, parts with lines, bytes and SHA-256, models, policy, dates"
     )
-    signature = serializers.ChoiceField(CubeSignature.choices, allow_null=True)
+    signature = serializers.ChoiceField(CubeSignature.choices, allow_null=True, help_text=_SIGNATURE)
     done = serializers.IntegerField(
         help_text="Lines that were dealt with (those of sessions twice), or memories written"
     )

@@ -30,7 +30,13 @@ class DocumentFileFormSerializer(serializers.Serializer):
     """A file to remember as a document."""
 
     namespace = StrictCharField(min_length=1, max_length=128, help_text="The tenant it belongs to")
-    file = serializers.FileField(max_length=1000, help_text=f"{ALLOWED}; images with OCR")
+    file = serializers.FileField(
+        max_length=1000,
+        help_text=f"{ALLOWED}; images with OCR",
+        error_messages={
+            "invalid": "must be the bytes of a file. A URL is never fetched: download it, and send the file."
+        },
+    )
     document_id = StrictCharField(
         required=False,
         default="",

@@ -32,7 +32,11 @@ class DocumentSerializer(serializers.Serializer):
         help_text="Your own name for it: given again, it replaces the former version. Left out, it gets one",
     )
     title = StrictCharField(required=False, allow_blank=True, max_length=300, default="")
-    text = StrictCharField(min_length=1, max_length=MAX_TEXT_CHARS)
+    text = StrictCharField(
+        min_length=1,
+        max_length=MAX_TEXT_CHARS,
+        error_messages={"required": "is required. A file comes as a form (`file`); a URL is never fetched."},
+    )
     format = serializers.ChoiceField(
         DocumentFormat.choices,
         required=False,

@@ -21,16 +21,27 @@ class _ImportOptionsSerializer(serializers.Serializer):
 
 
 class ImportTextSerializer(_ImportOptionsSerializer):
-    """What another program exported, as text: its JSON, or lines of `date - memory`."""
+    """What another program exported: as text, its JSON or lines of `date - memory`, or a file that was uploaded."""
 
-    text = StrictCharField(min_length=1, trim_whitespace=False, help_text="What the file holds")
+    text = StrictCharField(
+        required=False, min_length=1, trim_whitespace=False, help_text="What the file holds, unless it is an `upload`"
+    )
+    upload = serializers.UUIDField(required=False, help_text="Id of the file, sent in parts (POST /v1/uploads)")
     preview = StrictBooleanField(required=False, default=False, help_text=_PREVIEW)
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Raises ValidationError unless there is one of the two."""
+        if ("text" in values) == ("upload" in values):
+            raise serializers.ValidationError({"text": "Give either `text` or the `upload` of a file, one of the two."})
+        return values
 
     @staticmethod
     def to_upload(values: dict[str, Any]) -> ImportUpload:
         """The validated values as services take them."""
-        name, speaker = "text", values["speaker"]
-        return ImportUpload(name, [values["text"].encode()], _format_of(values), speaker)
+        format, speaker = _format_of(values), values["speaker"]
+        if "upload" in values:
+            return ImportUpload(format=format, speaker=speaker, upload_id=values["upload"])
+        return ImportUpload("text", [values["text"].encode()], format, speaker)
 
 
 class ImportFileSerializer(_ImportOptionsSerializer):

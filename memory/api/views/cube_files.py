@@ -78,7 +78,10 @@ class CubeFileViewSet(MemosViewSet):
         name, upload = values["namespace"], CubeLoadSerializer.to_upload(values)
         options = CubeLoadSerializer.to_options(values)
         asked = {"dry_run": values["dry_run"], "now": timezone.now(), "idempotency": self.idempotency()}
-        if (scope := self.scope_if_there(name)) is None:
+        if upload.upload_id is not None:
+            # Its namespace is there.
+            row = requests.start_load(self.scope(name, create=False), upload, options=options, **asked)
+        elif (scope := self.scope_if_there(name)) is None:
             row = requests.start_load_into_new(lambda: self.scope(name), upload, options=options, **asked)
         else:
             row = requests.start_load(scope, upload, options=options, **asked)

@@ -66,23 +66,20 @@ class CubeWriter:
 
 @dataclass(frozen=True, slots=True)
 class CubeReader:
-    """A cube's file that was opened; `signature` says whether its sender is known, `is_signed_here` whether it was
-    signed with a key of this server.
-    """
+    """A cube's file that was opened; `signature` says whether this server or another that it knows wrote it."""
 
     manifest: Manifest
     signature: CubeSignature
-    is_signed_here: bool
     _parts: Mapping[str, Part]
 
     @property
     def is_trusted(self) -> bool:
-        return self.signature == CubeSignature.TRUSTED
+        return self.signature in (CubeSignature.OWN, CubeSignature.TRUSTED)
 
     @property
     def is_of_this_server(self) -> bool:
-        """Whether it was written here. A sender who is known for another key cannot say so."""
-        return self.is_signed_here and self.manifest.server == ledger.secret_mark()
+        """Whether it was written here. No other sender can say so, whatever key is shared with it."""
+        return self.signature == CubeSignature.OWN and self.manifest.server == ledger.secret_mark()
 
     def is_of(self, scope: Scope) -> bool:
         """Whether it was written here, of the namespace of the scope."""
@@ -157,7 +154,7 @@ def open_cube(path: Path) -> CubeReader:
         data = stream.read(manifests.MAX_BYTES + 1)
     if len(data) > manifests.MAX_BYTES:
         raise UnreadableImport(f"{MEMBER} is larger than {manifests.MAX_BYTES // 1024**2} MB: no cube's is.")
-    manifest, signature, is_signed_here = manifests.open_sealed(data)
+    manifest, signature = manifests.open_sealed(data)
     wanted = {MEMBER, *(name + _LINES for name in manifest.parts)}
     if extra := sorted(set(known) - wanted):
         raise UnreadableImport(
@@ -169,7 +166,7 @@ def open_cube(path: Path) -> CubeReader:
     for name, summary in manifest.parts.items():
         if parts[name].size != summary.bytes:
             raise UnreadableImport(f"{name}{_LINES} has {parts[name].size} bytes, not the {summary.bytes} it should.")
-    return CubeReader(manifest, signature, is_signed_here, parts)
+    return CubeReader(manifest, signature, parts)
 
 
 def _read_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:

@@ -95,8 +95,8 @@ def seal(manifest: Manifest) -> bytes:
     return orjson.dumps({"manifest": asdict(manifest), "signature": _sign(manifest.encode())})
 
 
-def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature, bool]:
-    """The manifest of a file, whether its signature is by a key that this server knows, and whether by one of its own.
+def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
+    """The manifest of a file, and what its signature says of who wrote it.
 
     Raises UnreadableImport for another schema, a manifest of another shape, and a signature that does not hold.
     """
@@ -107,7 +107,7 @@ def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature, bool]:
         manifest = _parse(whole["manifest"])
         signature = whole.get("signature") or {}
         said = orjson.dumps(whole["manifest"], option=orjson.OPT_SORT_KEYS)
-        return manifest, *_verify(said, signature)
+        return manifest, _verify(said, signature)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UnreadableImport(
             f"{MEMBER} has not the shape of a cube's manifest: the file was changed, or another program wrote it."
@@ -152,27 +152,32 @@ def _parse(value: Mapping[str, Any]) -> Manifest:
 
 
 def _sign(said: bytes) -> dict[str, str]:
-    key = _private_key()
+    """What receivers check, and `own`: what only this server can make and check, whatever it shares with others."""
+    own, key = _sum(_own_secret(), said), _private_key()
     if key is not None:
-        return {
-            "algorithm": ED25519,
-            "key": _public_text(key.public_key()),
-            "value": base64.b64encode(key.sign(said)).decode(),
-        }
+        value = base64.b64encode(key.sign(said)).decode()
+        return {"algorithm": ED25519, "key": _public_text(key.public_key()), "value": value, "own": own}
     secret = _read_secret()
-    return {"algorithm": HMAC, "key": _mark_of(secret), "value": hmac.new(secret, said, hashlib.sha256).hexdigest()}
+    return {"algorithm": HMAC, "key": _mark_of(secret), "value": _sum(secret, said), "own": own}
 
 
-def _verify(said: bytes, signature: Mapping[str, Any]) -> tuple[CubeSignature, bool]:
+def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
+    found = _verify_sender(said, signature)
+    # Whoever shares a key with this server is a sender that it knows, and cannot make this.
+    is_own = found == CubeSignature.TRUSTED and _is_sum(str(signature.get("own", "")), _own_secret(), said)
+    return CubeSignature.OWN if is_own else found
+
+
+def _verify_sender(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
     algorithm, key, value = (str(signature.get(name, "")) for name in ("algorithm", "key", "value"))
     if not algorithm:
-        return CubeSignature.NONE, False
+        return CubeSignature.NONE
     if algorithm == HMAC:
         secret = _read_secret()
         if key != _mark_of(secret):
-            return CubeSignature.UNKNOWN, False
-        if hmac.compare_digest(value.encode(), hmac.new(secret, said, hashlib.sha256).hexdigest().encode()):
-            return CubeSignature.TRUSTED, True
+            return CubeSignature.UNKNOWN
+        if _is_sum(value, secret, said):
+            return CubeSignature.TRUSTED
         raise _error_of_signature()
     if algorithm == ED25519:
         try:
@@ -180,10 +185,17 @@ def _verify(said: bytes, signature: Mapping[str, Any]) -> tuple[CubeSignature, b
             public.verify(base64.b64decode(value, validate=True), said)
         except (ValueError, InvalidSignature):
             raise _error_of_signature() from None
-        is_own = key == public_key()
-        is_known = is_own or key in settings.MEMOS_CUBE_TRUSTED_KEYS
-        return CubeSignature.TRUSTED if is_known else CubeSignature.UNKNOWN, is_own
+        is_known = key == public_key() or key in settings.MEMOS_CUBE_TRUSTED_KEYS
+        return CubeSignature.TRUSTED if is_known else CubeSignature.UNKNOWN
     raise UnreadableImport(f"The file is signed by {algorithm[:40]!r}; this server knows {HMAC} and {ED25519}.")
+
+
+def _sum(secret: bytes, said: bytes) -> str:
+    return hmac.new(secret, said, hashlib.sha256).hexdigest()
+
+
+def _is_sum(value: str, secret: bytes, said: bytes) -> bool:
+    return hmac.compare_digest(value.encode(), _sum(secret, said).encode())
 
 
 def _error_of_signature() -> UnreadableImport:
@@ -198,6 +210,11 @@ def _read_secret() -> bytes:
         raise InvalidInput(f"MEMOS_CUBE_KEY has fewer than {_MIN_KEY_CHARS} characters and can be guessed.")
     given = settings.MEMOS_CUBE_KEY or settings.MEMOS_KEY_PEPPER
     return hmac.new(given.encode(), b"memos.cubes: manifest", hashlib.sha256).digest()
+
+
+def _own_secret() -> bytes:
+    """A key that no setting for other servers gives away."""
+    return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), b"memos.cubes: written here", hashlib.sha256).digest()
 
 
 def _mark_of(secret: bytes) -> str:

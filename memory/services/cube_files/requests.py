@@ -6,7 +6,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from django.db.models import QuerySet
 from memory import audit
 from memory.enums import AuditEvent, CubeFileKind, CubeFileState, CubeSignature, JobState
 from memory.errors import Conflict, NotFound
-from memory.models import CubeFile, CubeFilePart, IdempotencyRecord, Job, Namespace
+from memory.models import CubeFile, CubeFilePart, IdempotencyRecord, Job, Namespace, Upload
+from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import SUFFIX, open_cube
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load_options import LoadOptions, check_sender, options_to_dict
+from memory.services.imports import uploads
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
@@ -46,10 +48,11 @@ _MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class CubeUpload:
-    """A file as it was sent, in `chunks`."""
+    """A file as it was sent, in `chunks`, or the one that came as the upload `upload_id`."""
 
-    name: str
-    chunks: Iterable[bytes]
+    name: str = ""
+    chunks: Iterable[bytes] = ()
+    upload_id: uuid.UUID | None = None
 
 
 def start_dump(
@@ -91,7 +94,7 @@ def start_load(
     """Keeps the file, and queues the job that loads it, or (`dry_run`) says what a load would do.
 
     Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over, NamespaceGone,
-    IdempotencyConflict.
+    IdempotencyConflict, NotFound and Conflict for an upload that cannot be used.
     """
     return _start_load(lambda: scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now)
 
@@ -123,7 +126,11 @@ def _start_load(
 ) -> CubeFile:
     if idempotency and (record := answers.find_answer(idempotency)):
         return _read_answer(record)
-    with _spool(upload) as path:
+    arrived = None
+    if upload.upload_id is not None:
+        arrived = uploads.find_whole(find_scope(), upload.upload_id)
+        upload = replace(upload, name=arrived.name, chunks=uploads.read_slices(arrived))
+    with _spool(upload, arrived) as path:
         manifest, signature = _look_at(path, options)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -147,7 +154,10 @@ def _start_load(
             if idempotency and not _claim(idempotency, row, now=now):
                 return _read_answer(answers.find_answer(idempotency))
             row.save(force_insert=True)
-            store_pieces(row, path)
+            if arrived is not None:
+                uploads.use(arrived, by=row.id)
+            else:
+                store_pieces(row, path)
             details = {"bytes": row.size, "sha256": digest, "dry_run": dry_run, "signature": signature}
             audit.record(scope, AuditEvent.CUBE_LOAD, subject=str(row.id), details=details, now=now)
             queue.enqueue(queue.LOAD_CUBE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
@@ -229,7 +239,7 @@ def end(row: CubeFile, *, now: datetime) -> None:
     row.finished_at = now
     row.save()
     if row.kind == CubeFileKind.LOAD or row.problem or row.cancelled_at is not None:
-        CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+        _delete_pieces(row)
     if row.kind == CubeFileKind.DUMP:
         dumps = CubeFile.objects.filter(namespace_id=row.namespace_id, kind=CubeFileKind.DUMP).exclude(finished_at=None)
         kept = dumps.order_by("-finished_at", "-id").values_list("id", flat=True)[:MAX_KEPT]
@@ -259,7 +269,7 @@ def forget(*, now: datetime) -> int:
         if row.finished_at is None and jobs_of(row).exists():
             continue
         with transaction.atomic():
-            CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+            _delete_pieces(row)
             if row.created_at < of_row:
                 deleted += CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
     return deleted
@@ -327,7 +337,7 @@ def store_pieces(row: CubeFile, path: Path) -> None:
     with path.open("rb") as stream:
         number = 0
         while data := stream.read(PIECE_BYTES):
-            CubeFilePart.objects.create(namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
+            add_part(CubeFilePart, namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
             number += 1
 
 
@@ -375,8 +385,13 @@ def _check_room(scope: Scope) -> None:
         )
 
 
-def _delete(row: CubeFile) -> None:
+def _delete_pieces(row: CubeFile) -> None:
     CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+    uploads.end_use(row.namespace_id, by=row.id)
+
+
+def _delete(row: CubeFile) -> None:
+    _delete_pieces(row)
     CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()
 
 
@@ -387,13 +402,11 @@ def _plain(name: str) -> str:
 
 
 @contextmanager
-def _spool(upload: CubeUpload) -> Iterator[Path]:
+def _spool(upload: CubeUpload, arrived: Upload | None) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's."""
     with open_folder() as folder:
         path = folder / "cube"
-        with path.open("wb") as stream:
-            for chunk in upload.chunks:
-                stream.write(chunk)
+        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 

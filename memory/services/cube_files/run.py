@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from django.db import transaction
@@ -29,6 +30,7 @@ from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
+from memory.services.imports.uploads import read_used, write_file
 from memory.services.jobs import queue, runner
 from memory.spool import open_folder
 from memory.types import Scope
@@ -39,7 +41,8 @@ SHOWN_FAULTS = 20
 _MAX_PROBLEM_CHARS = 500
 _DUMP_TRIES = 3
 _FILE_GONE = "The file is there no longer: send it again."
-_RESOLVED = "ids_of_load"
+# Of a load's options: which ids it gives, and the steps that it counts by.
+_RESOLVED, _STEPS = "ids_of_load", "steps_of_load"
 
 
 class CubeFileStopped(Exception):
@@ -135,16 +138,21 @@ class LoadProgress:
             end(stored, now=now)
 
     def _begin(self, reader: CubeReader, steps: list[str]) -> None:
-        """Notes how much there is to do and which ids are given: for all runs of the load."""
-        if _RESOLVED in self._row.options:
+        """Notes how much there is to do, in which steps, and which ids are given: for all runs of the load.
+
+        One that a MemOS with other steps began, before an upgrade, begins again: what it has stored is there already.
+        """
+        if self._row.options.get(_STEPS) == steps:
             return
-        resolved = choose_ids(self._scope, reader, self._options.ids)
+        ids = self._row.options.get(_RESOLVED) or choose_ids(self._scope, reader, self._options.ids).value
         with transaction.atomic():
             stored = self._lock_mine()
-            stored.options = {**stored.options, _RESOLVED: resolved.value}
+            stored.options = {**stored.options, _RESOLVED: ids, _STEPS: steps}
             stored.total = count_lines(reader, steps)
+            stored.part, stored.line, stored.done = "", 0, 0
+            stored.counts, stored.listed, stored.faults = {}, [], []
             stored.save()
-        self._row = stored
+        self._row, self.done = stored, stored.done
 
     def _load_batch(self, loader: CubeLoader, step: str, batch: Lines, *, now: datetime) -> None:
         def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
@@ -208,7 +216,7 @@ def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
                 transaction.set_rollback(True)
                 return None
             stored.size, stored.digest = path.stat().st_size, digest
-            stored.manifest, stored.signature = asdict(manifest), CubeSignature.TRUSTED.value
+            stored.manifest, stored.signature = asdict(manifest), CubeSignature.OWN.value
             stored.done = stored.total = manifest.parts["memories"].lines
             end(stored, now=now())
         return stored.size
@@ -240,11 +248,10 @@ def _lock(row: CubeFile) -> CubeFile:
 def _file_of(row: CubeFile) -> Iterator[Path]:
     """The file on a disk, while it is loaded. Raises UnreadableImport when it was erased."""
     pieces = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
+    sent = pieces.values_list("data", flat=True).iterator(chunk_size=8)
     with open_folder() as folder:
         path = folder / "cube"
-        with path.open("wb") as stream:
-            for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
-                stream.write(data)
+        write_file(path, chain(sent, read_used(row.namespace_id, by=row.id)), size=row.size)
         if path.stat().st_size != row.size:
             raise UnreadableImport(_FILE_GONE)
         yield path

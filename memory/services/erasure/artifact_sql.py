@@ -131,3 +131,15 @@ memory_cubefilepart p WHERE p.namespace_id = %(namespace_id)s AND (
 CUBE_FILE_ROWS = (
     "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
 )
+
+# A file that arrived in parts, and is not used or no longer. One that an import or a load is at goes with its end.
+UPLOADS = f"""
+memory_upload u WHERE u.namespace_id = %(namespace_id)s AND u.created_at <= %(asked_at)s AND (
+    %(whole)s OR NOT EXISTS (
+        SELECT FROM memory_job j
+        WHERE j.namespace_id = u.namespace_id AND j.kind IN ('{queue.IMPORT.name}', '{queue.LOAD_CUBE.name}')
+          AND j.arguments ->> 1 = u.used_by::text AND j.state IN ('queued', 'running')))
+"""
+UPLOAD_PARTS = f"""
+memory_uploadpart p WHERE p.namespace_id = %(namespace_id)s AND p.upload_id IN (SELECT u.id FROM {UPLOADS})
+"""

@@ -37,6 +37,8 @@ from memory.services.erasure.artifact_sql import (
     ORIGINALS,
     SWEEP_BULK_CHANGES,
     TRAINING_PARTS,
+    UPLOAD_PARTS,
+    UPLOADS,
 )
 from memory.services.erasure.holder import (
     Erased,
@@ -301,6 +303,16 @@ HOLDERS: tuple[Holder, ...] = (
         "memory_cubefile",
         count_with(f"SELECT count(*) FROM {CUBE_FILE_ROWS}"),
         sweep=count_with(f"DELETE FROM {CUBE_FILE_ROWS}"),
+    ),
+    Holder(
+        "memory_uploadpart",
+        count_with(f"SELECT count(*) FROM {UPLOAD_PARTS}"),
+        sweep=count_with(f"DELETE FROM {UPLOAD_PARTS}"),
+    ),
+    Holder(
+        "memory_upload",
+        count_with(f"SELECT count(*) FROM {UPLOADS}"),
+        sweep=count_with(f"DELETE FROM {UPLOADS}"),
     ),
     Holder(
         "memory_usageday",

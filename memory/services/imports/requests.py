@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,10 @@ from django.db.models import QuerySet
 from memory import audit
 from memory.enums import AuditEvent, GateDecision, ImportFormat, ImportState, JobState
 from memory.errors import Conflict, NotFound
-from memory.models import ImportPart, Job, MemoryImport, Namespace
+from memory.models import ImportPart, Job, MemoryImport, Namespace, Upload
+from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
+from memory.services.imports import uploads
 from memory.services.imports.detect import recognise
 from memory.services.imports.source import clean
 from memory.services.imports.survey import preview
@@ -39,17 +41,25 @@ _MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ImportUpload:
-    """A file as it was sent, in `chunks`. `format` None: told by its content. `speaker` said what the user said."""
+    """A file as it was sent, in `chunks`, or the one that came as the upload `upload_id`.
 
-    name: str
-    chunks: Iterable[bytes]
+    `format` None: told by its content. `speaker` said what the user said.
+    """
+
+    name: str = ""
+    chunks: Iterable[bytes] = ()
     format: ImportFormat | None = None
     speaker: str = ""
+    upload_id: uuid.UUID | None = None
 
 
 def preview_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> dict[str, Any]:
-    """What the file holds and what would become of it, as `to_dict` has it. Nothing is stored. Raises InvalidInput."""
-    with _spool(upload) as path:
+    """What the file holds and what would become of it, as `to_dict` has it. Nothing is stored.
+
+    Raises InvalidInput; NotFound and Conflict for an upload that cannot be used.
+    """
+    upload, arrived = _find_upload(scope, upload)
+    with _spool(upload, arrived) as path:
         recognised = recognise(path, format=upload.format)
         seconds = min(PREVIEW_SECONDS, settings.MEMOS_REQUEST_SECONDS / 2)
         survey = preview(scope, recognised, speaker=upload.speaker, seconds=seconds)
@@ -73,18 +83,24 @@ def start_import(
     """Keeps the file, and queues the job that takes it in.
 
     Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others of the namespace are not over,
-    IdempotencyConflict, and NotFound where the import of a repeated request is no longer known.
+    IdempotencyConflict, NotFound where the import of a repeated request is no longer known, and NotFound and Conflict
+    for an upload that cannot be used.
     """
-    with _spool(upload) as path:
+    return make_once(
+        idempotency,
+        make=partial(_start_import, scope, upload, now=now),
+        identify=lambda made: made.id,
+        find=partial(_find_own, scope),
+        now=now,
+    )
+
+
+def _start_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> MemoryImport:
+    upload, arrived = _find_upload(scope, upload)
+    with _spool(upload, arrived) as path:
         recognised = recognise(path, format=upload.format)
         row = _new_import(scope, upload, format=recognised.format, size=path.stat().st_size, now=now)
-        return make_once(
-            idempotency,
-            make=partial(_keep_file, scope, row, path, now=now),
-            identify=lambda made: made.id,
-            find=partial(_find_own, scope),
-            now=now,
-        )
+        return _keep_file(scope, row, path, arrived, now=now)
 
 
 def _find_own(scope: Scope, import_id: uuid.UUID) -> MemoryImport:
@@ -94,15 +110,14 @@ def _find_own(scope: Scope, import_id: uuid.UUID) -> MemoryImport:
     return row
 
 
-def _keep_file(scope: Scope, row: MemoryImport, path: Path, *, now: datetime) -> MemoryImport:
+def _keep_file(scope: Scope, row: MemoryImport, path: Path, arrived: Upload | None, *, now: datetime) -> MemoryImport:
     with transaction.atomic():
         _check_room(scope)
         row.save(force_insert=True)
-        with path.open("rb") as stream:
-            number = 0
-            while data := stream.read(_PART_BYTES):
-                ImportPart.objects.create(namespace_id=scope.namespace_id, import_id=row.id, number=number, data=data)
-                number += 1
+        if arrived is not None:
+            uploads.use(arrived, by=row.id)
+        else:
+            _store_parts(row, path)
         audit.record(
             scope,
             AuditEvent.IMPORT_START,
@@ -112,6 +127,14 @@ def _keep_file(scope: Scope, row: MemoryImport, path: Path, *, now: datetime) ->
         )
         queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
+
+
+def _store_parts(row: MemoryImport, path: Path) -> None:
+    with path.open("rb") as stream:
+        number = 0
+        while data := stream.read(_PART_BYTES):
+            add_part(ImportPart, namespace_id=row.namespace_id, import_id=row.id, number=number, data=data)
+            number += 1
 
 
 def find_import(access: Access, *, import_id: uuid.UUID) -> MemoryImport:
@@ -154,7 +177,7 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
     """Ends the locked import: its file goes. Inside the caller's transaction."""
     row.finished_at = now
     row.save()
-    ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).delete()
+    _delete_parts(row)
     counts = ("turns", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "unreadable")
     audit.record(
         Scope(row.namespace_id, name_of(row), actor, str(row.id)),
@@ -176,7 +199,7 @@ def forget(*, now: datetime) -> int:
         if row.finished_at is None and _jobs_of(row).exists():
             continue
         with transaction.atomic():
-            ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).delete()
+            _delete_parts(row)
             deleted += MemoryImport.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
     return deleted
 
@@ -218,6 +241,11 @@ def name_of(row: MemoryImport) -> str:
     return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
 
 
+def _delete_parts(row: MemoryImport) -> None:
+    ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).delete()
+    uploads.end_use(row.namespace_id, by=row.id)
+
+
 def _check_room(scope: Scope) -> None:
     waiting = MemoryImport.objects.in_scope(scope).filter(finished_at=None).count()
     if waiting >= MAX_OPEN:
@@ -240,15 +268,21 @@ def _new_import(scope: Scope, upload: ImportUpload, *, format: ImportFormat, siz
     )
 
 
+def _find_upload(scope: Scope, upload: ImportUpload) -> tuple[ImportUpload, Upload | None]:
+    """The file, with name and bytes of the upload that it came as, if it did. Raises NotFound, Conflict."""
+    if upload.upload_id is None:
+        return upload, None
+    arrived = uploads.find_whole(scope, upload.upload_id)
+    return replace(upload, name=arrived.name, chunks=uploads.read_slices(arrived)), arrived
+
+
 @contextmanager
-def _spool(upload: ImportUpload) -> Iterator[Path]:
+def _spool(upload: ImportUpload, arrived: Upload | None) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's, but for how it ends."""
     suffix = Path(upload.name).suffix.lower()
     with open_folder() as folder:
         path = folder / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
-        with path.open("wb") as stream:
-            for chunk in upload.chunks:
-                stream.write(chunk)
+        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from django.db import transaction
@@ -21,6 +21,7 @@ from memory.services.imports.requests import JOB_SECONDS, end, name_of
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.survey import list_turns, look_over
 from memory.services.imports.take_in import ImportCounts, in_batches, take_in
+from memory.services.imports.uploads import read_used, write_file
 from memory.services.jobs import queue, runner
 from memory.spool import open_folder
 from memory.types import Scope
@@ -123,11 +124,10 @@ class _Progress:
 def _file_of(row: MemoryImport) -> Iterator[Path]:
     """The file on a disk, while it is taken in. Raises UnreadableImport when it was erased."""
     parts = ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).order_by("number")
+    sent = parts.values_list("data", flat=True).iterator(chunk_size=8)
     with open_folder() as folder:
         path = folder / "file"
-        with path.open("wb") as stream:
-            for data in parts.values_list("data", flat=True).iterator(chunk_size=8):
-                stream.write(data)
+        write_file(path, chain(sent, read_used(row.namespace_id, by=row.id)), size=row.size)
         if path.stat().st_size != row.size:
             raise UnreadableImport(_FILE_GONE)
         yield path

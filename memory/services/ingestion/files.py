@@ -20,6 +20,7 @@ from memory import audit
 from memory.enums import AuditEvent, FileRefusal, FileType, JobState
 from memory.errors import Conflict, FileTooLarge, InvalidInput, NotFound, ParserUnavailable
 from memory.models import Document, DocumentFile, DocumentFilePart, QuarantinedItem
+from memory.models.large_values import add_part
 from memory.models.locks import Lock, lock_in_transaction
 from memory.parsers import detect, office
 from memory.parsers.refusal import FileRefused
@@ -262,5 +263,5 @@ def _keep_bytes(row: DocumentFile, path: Path) -> None:
     with path.open("rb") as stream:
         number = 0
         while data := stream.read(_PART_BYTES):
-            DocumentFilePart.objects.create(namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
+            add_part(DocumentFilePart, namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
             number += 1

@@ -14,6 +14,7 @@ from django.db import transaction
 from memory import audit
 from memory.enums import AuditEvent, TrainingFile
 from memory.models import TrainingDataset, TrainingPart, TrainingSource
+from memory.models.large_values import add_part
 from memory.services.jobs import runner
 from memory.services.tenancy.policy import governing, in_force
 from memory.services.training.consent import find_obstacle
@@ -88,10 +89,11 @@ def _store(
         )
         for file, data in files.items():
             for number, start in enumerate(range(0, len(data), _PART_BYTES)):
-                TrainingPart.objects.create(
+                add_part(
+                    TrainingPart,
                     namespace_id=scope.namespace_id,
                     dataset_id=row.id,
-                    file=file,
+                    file=file.value,
                     number=number,
                     data=zlib.compress(data[start : start + _PART_BYTES], 6),
                 )

@@ -3171,6 +3171,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Announce a file that comes in parts, to be imported or loaded
+         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         */
+        post: operations["start_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which parts of an upload are here
+         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         */
+        get: operations["get_upload"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an upload that nothing uses
+         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         */
+        delete: operations["delete_upload"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/parts/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Send a part of a file; one that is sent again takes its place
+         * @description The parts of these files.
+         */
+        put: operations["send_upload_part"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -5142,6 +5206,14 @@ export interface components {
             manifest: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description Who wrote the file: this server (own), another whose public key it knows or with whom it shares MEMOS_CUBE_KEY (trusted), somebody else (unknown), or nobody says (none)
+             *
+             *     * `own` - Own
+             *     * `trusted` - Trusted
+             *     * `unknown` - Unknown
+             *     * `none` - None
+             */
             signature: components["schemas"]["CubeSignatureEnum"] | components["schemas"]["NullEnum"];
             /** @description Lines that were dealt with (those of sessions twice), or memories written */
             done: number;
@@ -5233,9 +5305,14 @@ export interface components {
         CubeLoadRequest: {
             /**
              * Format: binary
-             * @description A .memcube file; larger ones than a request may be: manage.py load_cube
+             * @description A .memcube file, unless it is an `upload`
              */
-            file: string;
+            file?: string;
+            /**
+             * Format: uuid
+             * @description Id of the file, sent in parts (POST /v1/uploads)
+             */
+            upload?: string;
             /** @description Where it goes */
             namespace: string;
             /**
@@ -5321,12 +5398,13 @@ export interface components {
             shares: components["schemas"]["CubeShare"][];
         };
         /**
-         * @description * `trusted` - Trusted
+         * @description * `own` - Own
+         *     * `trusted` - Trusted
          *     * `unknown` - Unknown
          *     * `none` - None
          * @enum {string}
          */
-        CubeSignatureEnum: "trusted" | "unknown" | "none";
+        CubeSignatureEnum: "own" | "trusted" | "unknown" | "none";
         /**
          * @description * `embedding_delayed` - found by words until the worker has embedded it
          *     * `session_window_unavailable` - Redis does not answer: no session window
@@ -6685,7 +6763,7 @@ export interface components {
          * @enum {string}
          */
         ImportStateEnum: "preview" | "queued" | "running" | "done" | "cancelled" | "failed" | "discarded";
-        /** @description What another program exported, as text: its JSON, or lines of `date - memory`. */
+        /** @description What another program exported: as text, its JSON or lines of `date - memory`, or a file that was uploaded. */
         ImportTextRequest: {
             /** @description Where it goes */
             namespace: string;
@@ -6703,8 +6781,13 @@ export interface components {
             format?: components["schemas"]["ImportFormatEnum"];
             /** @description Who said what the user said */
             speaker?: string;
-            /** @description What the file holds */
-            text: string;
+            /** @description What the file holds, unless it is an `upload` */
+            text?: string;
+            /**
+             * Format: uuid
+             * @description Id of the file, sent in parts (POST /v1/uploads)
+             */
+            upload?: string;
             /**
              * @description Only say what it holds and what would become of it; nothing is stored
              * @default false
@@ -10643,6 +10726,52 @@ export interface components {
             updated_at: string;
             /** @description As `memory` */
             text: string;
+        };
+        Upload: {
+            /**
+             * Format: uuid
+             * @description `upload` of POST /v1/imports and POST /v1/cubes/load
+             */
+            id: string;
+            namespace: string;
+            /** @description Of the file */
+            name: string;
+            bytes: number;
+            sha256: string | null;
+            /** @description Of each part but the last: 4194304 */
+            part_bytes: number;
+            /** @description That the file has; their numbers begin with 0 */
+            parts: number;
+            /** @description How many of them are here */
+            arrived: number;
+            /** @description The numbers of the first 1000 that are not */
+            missing: number[];
+            /**
+             * Format: uuid
+             * @description The import, or the load of a cube's file
+             */
+            used_by: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description 24 hours later; one that nothing uses goes then
+             */
+            expires_at: string;
+        };
+        /** @description A file that will be sent in parts. */
+        UploadStartRequest: {
+            /** @description Where it goes; at most 5 uploads of it are unused */
+            namespace: string;
+            /** @description Of the file */
+            name: string;
+            /**
+             * Format: int64
+             * @description That the file has; MEMOS_MAX_UPLOAD_BYTES at most
+             */
+            bytes: number;
+            /** @description Of the file, in hex; what arrives is compared with it */
+            sha256?: string;
         };
         Usage: {
             /** @description Tokens of the prompt, as the provider counts them */
@@ -34564,6 +34693,525 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TreeRebuildAnswer"];
                 };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UploadStartRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON, or a file of a kind that this server does not read. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    send_upload_part: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: number;
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The request is wrong: `detail` says which field and why. */
             400: {

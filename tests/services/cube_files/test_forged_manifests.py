@@ -229,8 +229,8 @@ def test_a_file_without_a_signature_has_to_be_asked_for(tmp_path):
 @override_settings(MEMOS_CUBE_TRUSTED_KEYS=[public(THEIRS)])
 def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
     """Whose own key is known may say anything in a manifest: not that it was written here, of a namespace here."""
-    with signing("ed25519", THEIRS):
-        said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
+    said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
+    with signing("ed25519", THEIRS), override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
         content = make({"memories": [memory_line(1)]}, manifest=said)
     reader = open_cube(write(tmp_path, content))
     assert (reader.is_trusted, reader.is_of_this_server, reader.is_of(alice.scope)) == (True, False, False)
@@ -248,9 +248,34 @@ def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
         actor="tests", named=0, missing=0, found=0, documents=0, status="finished", created_at=timezone.now(),
         finished_at=timezone.now(),
     )  # fmt: skip
-    with signing("ed25519", THEIRS):
+    with signing("ed25519", THEIRS), override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
         content = make({"memories": [memory_line(3)]}, manifest=said)
     assert +load(bob.scope, write(tmp_path, content)).counts["memories"] == {"new": 1}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("how", ["hmac", "ed25519"])
+def test_who_shares_a_key_is_not_taken_for_this_server(alice, bob, tmp_path, how):
+    """A server with the same MEMOS_CUBE_KEY, or even the same MEMOS_CUBE_SIGNING_KEY, that says it were this one."""
+    said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
+    with signing(how):
+        with override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
+            content = make({"memories": [memory_line(1)]}, manifest=said)
+            assert open_cube(write(tmp_path, content)).signature == CubeSignature.OWN
+        reader = open_cube(write(tmp_path, content))
+        assert (reader.signature, reader.is_trusted) == (CubeSignature.TRUSTED, True)
+        assert (reader.is_of_this_server, reader.is_of(alice.scope)) == (False, False)
+        own = resign(content, lambda sealed: sealed["signature"].pop("own"))
+        assert open_cube(write(tmp_path, own)).signature == CubeSignature.TRUSTED
+        # What this server wrote, of another manifest.
+        mine = orjson.loads(manifests.seal(reader.manifest))["signature"]["own"]
+        other = make({"memories": [memory_line(2)]}, manifest=said)
+        moved = resign(other, lambda sealed: sealed["signature"].update(own=mine))
+        assert open_cube(write(tmp_path, moved)).signature == CubeSignature.TRUSTED
+        # Its memories come as those of a sender that is known: under ids that nobody else has here.
+        assert +load(bob.scope, write(tmp_path, content)).counts["memories"] == {"new": 1}
+        reader = open_cube(write(tmp_path, content))
+        assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.NEW
 
 
 @pytest.mark.django_db
@@ -311,7 +336,7 @@ def test_a_manifest_is_signed_as_it_stands_in_the_file(tmp_path):
     reader = open_cube(write(tmp_path, make()))
     sealed = orjson.loads(manifests.seal(reader.manifest))
     turned = {"signature": sealed["signature"], "manifest": dict(reversed(asdict(reader.manifest).items()))}
-    assert manifests.open_sealed(orjson.dumps(turned, option=orjson.OPT_INDENT_2))[1] == CubeSignature.TRUSTED
+    assert manifests.open_sealed(orjson.dumps(turned, option=orjson.OPT_INDENT_2))[1] == CubeSignature.OWN
     sealed["manifest"]["trusted"] = True
     with pytest.raises(UnreadableImport, match="not the shape"):
         manifests.open_sealed(orjson.dumps(sealed))

@@ -79,7 +79,7 @@ def test_a_line_that_is_no_object(tmp_path):
 
 def test_a_manifest_that_was_changed_is_known_by_its_signature(tmp_path):
     whole = open_cube(write(tmp_path, make()))
-    assert whole.signature == CubeSignature.TRUSTED
+    assert whole.signature == CubeSignature.OWN
 
     sealed = orjson.loads(manifests.seal(whole.manifest))
     sealed["manifest"]["namespace_id"] = 7

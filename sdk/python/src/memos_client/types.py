@@ -431,7 +431,8 @@ CubeLevelEnum: TypeAlias = Literal["own", "read", "write"]
 
 
 class CubeLoadRequest(TypedDict):
-    file: bytes
+    file: NotRequired[bytes]
+    upload: NotRequired[str]
     namespace: str
     dry_run: NotRequired[bool]
     ids: NotRequired[CubeIdsEnum]
@@ -454,7 +455,7 @@ class CubeOwner(TypedDict):
     name: str | None
 
 
-CubeSignatureEnum: TypeAlias = Literal["trusted", "unknown", "none"]
+CubeSignatureEnum: TypeAlias = Literal["own", "trusted", "unknown", "none"]
 
 
 DegradationEnum: TypeAlias = Literal[
@@ -770,7 +771,8 @@ class ImportTextRequest(TypedDict):
     namespace: str
     format: NotRequired[ImportFormatEnum]
     speaker: NotRequired[str]
-    text: str
+    text: NotRequired[str]
+    upload: NotRequired[str]
     preview: NotRequired[bool]
 
 
@@ -1989,6 +1991,28 @@ class UpdatedMemory(TypedDict):
     created_at: str
     updated_at: str
     text: str
+
+
+class Upload(TypedDict):
+    id: str
+    namespace: str
+    name: str
+    bytes: int
+    sha256: str | None
+    part_bytes: int
+    parts: int
+    arrived: int
+    missing: list[int]
+    used_by: str | None
+    created_at: str
+    expires_at: str
+
+
+class UploadStartRequest(TypedDict):
+    namespace: str
+    name: str
+    bytes: int
+    sha256: NotRequired[str]
 
 
 class Usage(TypedDict):

@@ -1,0 +1,268 @@
+"""Files too large for one request: announced, sent in parts, and used by an import or a load.
+
+The parts lie in the database, once: what uses the file reads them there, and its end deletes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+
+from memory.errors import Conflict, InvalidInput, NoRoom, NotFound
+from memory.models import Namespace, Upload, UploadPart
+from memory.models.large_values import add_part
+from memory.services.imports.source import UnreadableImport, clean
+from memory.services.tenancy.namespaces import lock_namespace
+from memory.types import Access, Scope
+
+# What one request brings: at 150 KB a second it is here within MEMOS_RECEIVE_SECONDS.
+PART_BYTES = 4 * 1024**2
+# Files of a namespace that nothing has used yet.
+MAX_OPEN = 5
+KEEP = timedelta(hours=24)
+# So many of the parts that are missing are named.
+SHOWN_MISSING = 1_000
+MAX_NAME_CHARS = 200
+_SLICE_BYTES = 1024**2
+_SLICES = PART_BYTES // _SLICE_BYTES
+
+
+def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: datetime) -> Upload:
+    """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
+
+    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, Conflict while the namespace has MAX_OPEN others or no
+    room beside them, NamespaceGone.
+    """
+    most = settings.MEMOS_MAX_UPLOAD_BYTES
+    if size > most:
+        raise InvalidInput(
+            f"The file has {size} bytes; {most} are the limit (MEMOS_MAX_UPLOAD_BYTES). The commands import_memories "
+            "and load_cube have none.",
+            detail={"field": "bytes"},
+        )
+    with transaction.atomic():
+        lock_namespace(scope)
+        waiting = Upload.objects.in_scope(scope).filter(used_by=None)
+        taken = waiting.aggregate(bytes=Sum("size"))["bytes"] or 0
+        if waiting.count() >= MAX_OPEN or taken + size > most:
+            own = waiting.filter(actor=scope.actor).order_by("id").values_list("id", flat=True)
+            raise Conflict(
+                f"Uploads of {scope.namespace!r} that nothing has used yet have {taken} bytes, of {most} and at most "
+                f"{MAX_OPEN} files: import or load one of them, or delete it. They go by themselves after "
+                f"{KEEP // timedelta(hours=1)} hours.",
+                detail={"open": [str(upload_id) for upload_id in own]},
+            )
+        return Upload.objects.create(
+            namespace_id=scope.namespace_id,
+            name=clean(Path(name.replace("\\", "/")).name)[:MAX_NAME_CHARS],
+            size=size,
+            digest=sha256,
+            actor=scope.actor,
+            created_at=now,
+        )
+
+
+def find_upload(access: Access, *, upload_id: uuid.UUID) -> Upload:
+    """An upload of the caller's own, in a namespace that it reaches. Raises NotFound."""
+    row = Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor).first()
+    if row is None:
+        raise _not_found(upload_id)
+    return row
+
+
+def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Callable[[int], bytes]) -> Upload:
+    """Keeps part `number`, from 0 on, of PART_BYTES each but for the last; one that is sent again takes its place.
+
+    `read` gives as many of its bytes as it is asked for, b"" at the end.
+
+    Raises NotFound, Conflict for an upload that is used, InvalidInput for a part of another length.
+    """
+    row = find_upload(access, upload_id=upload_id)
+    parts = count_parts(row)
+    if number >= parts:
+        raise InvalidInput(
+            f"The file has {row.size} bytes, so its parts are 0 to {parts - 1}, of {PART_BYTES} bytes each.",
+            detail={"field": "number"},
+        )
+    wanted = min(PART_BYTES, row.size - number * PART_BYTES)
+    with transaction.atomic():
+        _lock_unused(Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor), upload_id)
+        first, arrived = number * _SLICES, 0
+        own = UploadPart.objects.filter(namespace_id=row.namespace_id, upload_id=row.id)
+        own.filter(number__gte=first, number__lt=first + _SLICES).delete()
+        while data := read(_SLICE_BYTES):
+            arrived += len(data)
+            if arrived > wanted:
+                break
+            add_part(UploadPart, namespace_id=row.namespace_id, upload_id=row.id, number=first, data=data)
+            first += 1
+        if arrived != wanted:
+            has = f"more than {wanted}" if arrived > wanted else str(arrived)
+            raise InvalidInput(f"Part {number} has {wanted} bytes; {has} came. Send it again.")
+    return row
+
+
+def delete_upload(access: Access, *, upload_id: uuid.UUID) -> None:
+    """Deletes one that nothing uses. Raises NotFound, Conflict."""
+    with transaction.atomic():
+        row = _lock_unused(Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor), upload_id)
+        _delete(row)
+
+
+def delete_unused(scope: Scope) -> None:
+    """Deletes the caller's own in the namespace that nothing uses."""
+    own = Upload.objects.in_scope(scope).filter(actor=scope.actor, used_by=None)
+    with transaction.atomic():
+        for row in own.select_for_update():
+            _delete(row)
+
+
+def find_whole(scope: Scope, upload_id: uuid.UUID) -> Upload:
+    """An upload of the caller's own, in the scope's namespace, all of which is here and which nothing has used.
+
+    Raises NotFound, Conflict.
+    """
+    own = Upload.objects.in_scope(scope).filter(id=upload_id, actor=scope.actor)
+    row = own.first()
+    if row is None:
+        raise _not_found(upload_id)
+    _refuse_used(row)
+    if missing := list_missing(row):
+        raise Conflict(
+            f"The upload lacks {len(missing)} of its {count_parts(row)} parts: send them first.",
+            detail={"field": "upload", "missing": missing[:SHOWN_MISSING]},
+        )
+    return row
+
+
+def use(row: Upload, *, by: uuid.UUID) -> None:
+    """Gives the file to the import or cube's file `by`. Inside the caller's transaction. Raises NotFound, Conflict."""
+    stored = _lock_unused(Upload.objects.filter(namespace_id=row.namespace_id, id=row.id), row.id)
+    stored.used_by = by
+    stored.save(update_fields=["used_by"])
+
+
+def read_slices(row: Upload) -> Iterator[bytes]:
+    """All bytes of an upload, in order. Raises UnreadableImport at the end when they are not those announced."""
+    digest = hashlib.sha256()
+    for data in _list_slices(row.namespace_id, row.id):
+        digest.update(data)
+        yield data
+    if row.digest and digest.hexdigest() != row.digest:
+        raise UnreadableImport(
+            "The file that arrived has another SHA-256 than was announced: it was changed while it was sent, or parts "
+            "of two files were mixed. Upload it again."
+        )
+
+
+def read_used(namespace_id: int, *, by: uuid.UUID) -> Iterator[bytes]:
+    """All bytes of what `by` uses, in order; nothing when it uses none, or an erasure has taken it away."""
+    for upload_id in Upload.objects.filter(namespace_id=namespace_id, used_by=by).values_list("id", flat=True):
+        yield from _list_slices(namespace_id, upload_id)
+
+
+def end_use(namespace_id: int, *, by: uuid.UUID) -> None:
+    """Deletes what `by` used. Inside the caller's transaction."""
+    for row in Upload.objects.filter(namespace_id=namespace_id, used_by=by):
+        _delete(row)
+
+
+def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, size: int = 0) -> None:
+    """Writes a file that has `size` bytes, as far as that is known. Raises NoRoom when the disk has none for it."""
+    free = shutil.disk_usage(path.parent).free
+    if size > free:
+        raise NoRoom(
+            f"The file has {size} bytes, and {path.parent.parent} on the server has {free}: free some, or give MemOS "
+            "another place by TMPDIR."
+        )
+    with path.open("wb") as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+
+
+def forget(*, now: datetime) -> int:
+    """Deletes uploads that nothing has used in KEEP; returns how many."""
+    deleted = 0
+    for row in Upload.objects.across_namespaces().filter(used_by=None, created_at__lt=now - KEEP):
+        with transaction.atomic():
+            if Upload.objects.filter(namespace_id=row.namespace_id, id=row.id, used_by=None).select_for_update():
+                _delete(row)
+                deleted += 1
+    return deleted
+
+
+def count_parts(row: Upload) -> int:
+    """How many parts the file has."""
+    return -(-row.size // PART_BYTES)
+
+
+def list_missing(row: Upload) -> list[int]:
+    """The numbers of the parts that are not here."""
+    own = UploadPart.objects.filter(namespace_id=row.namespace_id, upload_id=row.id)
+    here = {number // _SLICES for number in own.values_list("number", flat=True)}
+    return [number for number in range(count_parts(row)) if number not in here]
+
+
+def to_dict(row: Upload) -> dict[str, Any]:
+    """How an upload stands, as clients see it."""
+    missing = list_missing(row)
+    name = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
+    return {
+        "id": str(row.id),
+        "namespace": name or "",
+        "name": row.name,
+        "bytes": row.size,
+        "sha256": row.digest or None,
+        "part_bytes": PART_BYTES,
+        "parts": count_parts(row),
+        "arrived": count_parts(row) - len(missing),
+        "missing": missing[:SHOWN_MISSING],
+        "used_by": str(row.used_by) if row.used_by else None,
+        "created_at": row.created_at.isoformat(),
+        "expires_at": (row.created_at + KEEP).isoformat(),
+    }
+
+
+def _list_slices(namespace_id: int, upload_id: uuid.UUID) -> Iterator[bytes]:
+    slices = UploadPart.objects.filter(namespace_id=namespace_id, upload_id=upload_id).order_by("number")
+    for data in slices.values_list("data", flat=True).iterator(chunk_size=2):
+        yield bytes(data)
+
+
+def _lock_unused(rows: Any, upload_id: uuid.UUID) -> Upload:
+    row = rows.select_for_update().first()
+    if row is None:
+        raise _not_found(upload_id)
+    _refuse_used(row)
+    return row
+
+
+def _refuse_used(row: Upload) -> None:
+    if row.used_by is not None:
+        raise Conflict(
+            f"The upload is used already, by {row.used_by}: upload the file again for another import or load.",
+            detail={"field": "upload", "used_by": str(row.used_by)},
+        )
+
+
+def _delete(row: Upload) -> None:
+    UploadPart.objects.filter(namespace_id=row.namespace_id, upload_id=row.id).delete()
+    Upload.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()
+
+
+def _not_found(upload_id: uuid.UUID) -> NotFound:
+    hours = KEEP // timedelta(hours=1)
+    return NotFound(
+        f"There is no upload {upload_id} of this key, or no longer: one that nothing uses goes after {hours} hours, "
+        "or with an erasure.",
+        detail={"field": "upload"},
+    )
