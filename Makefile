@@ -23,17 +23,18 @@ run: install translations ## start everything; Ctrl-C stops it
 
 # What is compiled is kept between processes and runs, also where the environment keeps no byte code otherwise.
 run test check: export PYTHONDONTWRITEBYTECODE :=
-# Two workers, each with servers of its own; one that has done its share takes half of what the other has left. On
-# servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
-PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n 2 --dist worksteal)
+# Two workers (WORKERS), each with servers of its own; one that has done its share takes half of what the other has left.
+# On servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
+WORKERS ?= 2
+PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n $(WORKERS) --dist worksteal)
 test: install-dev install-clients translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
 # 180 random requests of each operation, beside those at the bounds of its schema: more than 10,000, other ones each time.
 CASES ?= 180
-fuzz: install-dev translations ## send every route random requests (CASES of each), and hold the answers to the schema
-	MEMOS_EXAMPLES=$(CASES) $(BIN)/python -m pytest -p no:playwright tests/contracts/test_openapi.py
+fuzz: install-dev translations ## send every route random requests (CASES of each); as many histories to columns and SQL
+	MEMOS_EXAMPLES=$(CASES) $(BIN)/python -m pytest -p no:playwright tests/contracts/test_openapi.py tests/retrieval/columns
 
 check: lint ## the inner loop: linters, types, imports and the tests of pure modules
 	$(BIN)/python -m pytest -n 2 -q tests/text tests/governance tests/gate

@@ -23,6 +23,7 @@ from memory.api.views.openapi import build_document
 METHODS = ("get", "post", "put", "patch", "delete")
 # Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's.
 NO_METHOD = {405}
+COMPONENT = re.compile(r"#/components/schemas/([\w.-]+)")
 Schema = dict[str, Any]
 
 
@@ -81,24 +82,40 @@ def _documented_status(operation: Schema, status: int) -> str | None:
 @cache
 def _validator(route: str, method: str, status: str) -> Any:
     content = _document()["paths"][route][method]["responses"][status]["content"]
-    return _compile(content["application/json"]["schema"], {name: _closed(one) for name, one in _components().items()})
+    return _compile(json.dumps(content["application/json"]["schema"]), closed=True)
 
 
 @cache
 def _request_validator(route: str, method: str) -> Any:
     content = _document()["paths"][route][method].get("requestBody", {}).get("content", {})
     accepted = content.get("application/json")
-    return _compile(accepted["schema"], _components()) if accepted else None
+    return _compile(json.dumps(accepted["schema"]), closed=False) if accepted else None
 
 
-def _components() -> Schema:
-    schemas: Schema = _document()["components"]["schemas"]
-    return schemas
+@cache
+def _compile(schema: str, *, closed: bool) -> Any:
+    """One validator for all answers that have this schema, with those of the components that it leads to.
 
-
-def _compile(schema: Schema, components: Schema) -> Any:
-    whole = {**schema, "components": {"schemas": components}}
+    `closed`: a field that a component does not name is a fault.
+    """
+    components = _components_of(schema)
+    if closed:
+        components = {name: _closed(one) for name, one in components.items()}
+    whole = {**json.loads(schema), "components": {"schemas": components}}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+def _components_of(schema: str) -> dict[str, Schema]:
+    """The components that the schema names, and those that they name."""
+    components = _document()["components"]["schemas"]
+    reached: dict[str, Schema] = {}
+    waiting = COMPONENT.findall(schema)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached[name] = components[name]
+            waiting += COMPONENT.findall(json.dumps(components[name]))
+    return reached
 
 
 def _closed(schema: Any) -> Any:

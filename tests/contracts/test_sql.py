@@ -6,8 +6,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
 
+import pytest
 from django.apps import apps
 
 from memory.models import large, search
@@ -110,15 +112,31 @@ def _texts(tree: ast.AST) -> list[str]:
     return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
-def _modules() -> dict[str, ast.Module]:
-    paths = [path for path in sources() if not path.startswith(("memory/migrations/", "memory/models/"))]
-    return {path: ast.parse((ROOT / path).read_text("utf-8")) for path in paths}
+@dataclass(frozen=True)
+class Module:
+    """The tables of each way that a module's code has with them."""
+
+    written: set[str]
+    written_by_sql: set[str]
+    read: set[str]
 
 
-def test_the_index_and_the_audit_are_written_in_one_place_each():
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Module]:
+    """By path, the modules outside of models and migrations."""
+    found = {}
+    for path in sources():
+        if not path.startswith(("memory/migrations/", "memory/models/")):
+            tree = ast.parse((ROOT / path).read_text("utf-8"))
+            by_sql = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
+            found[path] = Module(written_tables(tree), by_sql, read_tables(tree))
+    return found
+
+
+def test_the_index_and_the_audit_are_written_in_one_place_each(modules):
     elsewhere: dict[str, set[str]] = defaultdict(set)
-    for path, tree in _modules().items():
-        for table in written_tables(tree):
+    for path, module in modules.items():
+        for table in module.written:
             if table in OWNERS and not path.startswith(OWNERS[table]):
                 elsewhere[path].add(table)
 
@@ -141,12 +159,9 @@ def _is_statement(way: object) -> bool:
     return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_clear_with.")
 
 
-def test_what_writes_and_reads_memories_by_sql_is_named():
-    modules = _modules()
-    writers = {
-        path for path, tree in modules.items() if any("memory_memory" in WRITTEN.findall(text) for text in _texts(tree))
-    }
-    readers = {path for path, tree in modules.items() if "memory_memory" in read_tables(tree)}
+def test_what_writes_and_reads_memories_by_sql_is_named(modules):
+    writers = {path for path, module in modules.items() if "memory_memory" in module.written_by_sql}
+    readers = {path for path, module in modules.items() if "memory_memory" in module.read}
 
     assert writers == MEMORY_WRITERS.keys()
     assert readers == MEMORY_READERS.keys()

@@ -17,8 +17,9 @@ from tests.ops.addresses import addresses
 from tests.ops.conftest import NOW
 from tests.ops.test_pipeline import failed_job, quarantined
 
-# Below what makes a namespace a large one, of which some pages load parts afterwards.
-MANY = 9_900
+# Beyond a page and what Django fetches at once; below what makes a namespace a large one, of which some pages load
+# parts afterwards.
+MANY = 2_100
 
 
 def copied(column: str) -> str:

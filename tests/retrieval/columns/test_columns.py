@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from memory.types import NewMemory, Scope, system_access
 from tests.retrieval.columns.ways import search_by_columns, search_by_sql
 
 ACCESS = system_access("tests")
+# Histories by chance, other ones each time; `make fuzz` takes many.
+EXAMPLES = int(os.environ.get("MEMOS_EXAMPLES") or 10)
 TEXTS = [
     "I moved to Lisbon with Ada last spring.",
     "Ada's new office is in New York.",
@@ -176,7 +179,7 @@ def scores(ranking: Ranking) -> np.ndarray:
 
 
 @pytest.mark.django_db(transaction=True)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(st.sampled_from(STEPS), min_size=3, max_size=14), seed=st.integers(0, 10_000))
 def test_whatever_has_been_written_both_ways_find_the_same(opened, steps, seed):
     name = f"n{uuid.uuid4().hex[:12]}"

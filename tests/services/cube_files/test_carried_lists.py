@@ -45,7 +45,7 @@ STAFF = system_access("staff:ann")
 WORDS = [
     f"{a}{b}" for a in ("har", "bak", "vio", "gar", "lan", "pil", "mor", "tes") for b in ("bor", "ery", "lin", "den")
 ]
-COUNT = 900
+COUNT = 450
 ARCHIVED, UNFILED = 5, 7
 DIMENSIONS = 256
 
@@ -86,7 +86,7 @@ def fill(scope: Scope, texts: list[str], *, session: str = "s") -> list[uuid.UUI
 def cube(alice, tmp_path) -> Path:
     """Of a namespace with lists, which hold archived memories, passages of one document, and not what came last."""
     fill(alice.scope, tell(COUNT - UNFILED, seed=1))
-    put_document(alice.scope, document=NewDocument("\n\n".join(tell(400, seed=9)), document_id="long.md"), now=NOW)
+    put_document(alice.scope, document=NewDocument("\n\n".join(tell(200, seed=9)), document_id="long.md"), now=NOW)
     keep_up(now=NOW)
     gone = Memory.objects.in_scope(alice.scope).filter(session="s1").order_by("turn").values_list("pk", flat=True)
     edit.archive(STAFF, memory_ids=list(gone[:ARCHIVED]), reason="old", now=NOW)
@@ -290,7 +290,7 @@ class Killed(BaseException):
 @pytest.mark.django_db
 def test_a_load_that_was_killed_goes_on(alice, bob, cube, monkeypatch):
     before = look(alice.scope)
-    monkeypatch.setattr(load, "BATCH", 100)
+    monkeypatch.setattr(load, "BATCH", 50)
     store, batches = local.store_batch, [0]
 
     def die(*arguments: Any, **named: Any) -> None:
@@ -352,7 +352,7 @@ def test_a_load_and_the_worker_at_the_same_time(alice, bob, cube, monkeypatch):
 @pytest.mark.django_db
 def test_a_job_in_many_runs_brings_the_same(alice, bob, cube, monkeypatch):
     before = look(alice.scope)
-    monkeypatch.setattr(load, "BATCH", 60)
+    monkeypatch.setattr(load, "BATCH", 30)
     file = SimpleUploadedFile("alice.memcube", cube.read_bytes())
     sent = bob.client.post("/v1/cubes/load", {"namespace": "bob", "file": file})
     assert sent.status_code == 200, sent.content
@@ -370,7 +370,7 @@ def test_a_job_in_many_runs_brings_the_same(alice, bob, cube, monkeypatch):
 
 @pytest.mark.django_db
 def test_lists_that_the_worker_changes_in_the_middle_take_no_more(alice, bob, cube, monkeypatch):
-    monkeypatch.setattr(load, "BATCH", 100)
+    monkeypatch.setattr(load, "BATCH", 50)
     store, batches = local.store_batch, [0]
 
     def change(*arguments: Any, **named: Any) -> None:

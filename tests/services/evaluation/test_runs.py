@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 from django_q.models import OrmQ
@@ -13,7 +12,6 @@ from django_q.models import OrmQ
 from memory.enums import EvaluationStatus
 from memory.errors import Conflict
 from memory.models import EvaluationRun, Job
-from memory.models.keys import new_id
 from memory.services.evaluation import runs
 from memory.services.evaluation.runs import Options
 from memory.services.jobs import manage
@@ -87,33 +85,3 @@ def test_a_run_whose_job_was_discarded_is_failed(alice):
     assert runs.fail_lost(now=timezone.now()) == 1
     run.refresh_from_db()
     assert (run.status, run.error) == (EvaluationStatus.FAILED, "Its job was discarded. Start it again.")
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
-def test_of_those_that_were_queued_side_by_side_before_one_survives_the_migration():
-    call_command("migrate", "memory", "0010", verbosity=0)
-    ids = {}
-    with connection.cursor() as cursor:
-        for number, (namespace_id, dataset, status) in enumerate(
-            [
-                *((0, "pottery", "queued"), (0, "pottery", "queued"), (0, "pottery", "running")),
-                *((0, "weaving", "queued"), (0, "weaving", "queued"), (0, "weaving", "finished")),
-                *((1, "", "queued"), (2, "", "queued")),
-            ]
-        ):
-            ids[new_id()] = number
-            cursor.execute(
-                "INSERT INTO memory_evaluationrun (id, namespace_id, namespace, dataset, label, content_digest, "
-                "options, configuration, metrics, notes, status, error, actor, created_at) "
-                "VALUES (%s, %s, '', %s, '', '', '{}', '{}', '{}', '[]', %s, '', 'tests', now())",
-                [list(ids)[number], namespace_id, dataset, status],
-            )
-    call_command("migrate", verbosity=0)
-
-    rows = EvaluationRun.objects.across_namespaces().values_list("pk", "status", "error")
-    found = {ids[pk]: (status, bool(error)) for pk, status, error in rows}
-    assert found == {
-        0: ("failed", True), 1: ("failed", True), 2: ("running", False), 3: ("queued", False), 4: ("failed", True),
-        5: ("finished", False), 6: ("queued", False), 7: ("queued", False),
-    }  # fmt: skip

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
-from django.db import connection
 from django.utils import timezone
 
 from memory import caches
@@ -387,22 +385,6 @@ def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, mo
     assert pending_count() == 1
     assert embed_pending() == 1
     assert MemoryVector.objects.across_namespaces().filter(memory_id=long["memory_id"]).count() > 3
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
-def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alice, remember):
-    long, short = remember(alice, LONG), remember(alice, "short")
-    call_command("migrate", "memory", "0005", verbosity=0)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT memory_id::text FROM memory_memoryvector ORDER BY memory_id")
-        assert [row[0] for row in cursor.fetchall()] == [long, short]
-
-    call_command("migrate", verbosity=0)
-
-    assert str(MemoryVector.objects.across_namespaces().get().memory_id) == short
-    assert embed_pending() == 1
-    assert MemoryVector.objects.across_namespaces().filter(memory_id=long).count() > 4
 
 
 def test_a_turn_of_very_many_passages_is_stored_at_once_and_embedded_by_the_worker(alice, remember, monkeypatch):

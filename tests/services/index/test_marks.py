@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
 from memory import caches, tasks
@@ -178,18 +177,3 @@ def test_a_vector_of_a_speaker_that_changed_meanwhile_is_not_kept(alice, remembe
 
     expected = provider_for("hash", "hash-256").embed(["Anna: old words"])[0]
     assert np.allclose(MemoryVector.objects.across_namespaces().get().embedding, expected, atol=1e-3)
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
-def test_an_upgrade_marks_what_is_stored(alice, remember):
-    remember(alice, "has one")
-    MemoryVector.objects.across_namespaces().filter(memory_id=remember(alice, "has none")).delete()
-    try:
-        call_command("migrate", "memory", "0023", verbosity=0)
-    finally:
-        call_command("migrate", verbosity=0)
-
-    assert marked() == {"has one": True, "has none": False}
-    remember(alice, "comes later")
-    assert not marks.wrong()
