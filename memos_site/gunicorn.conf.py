@@ -102,6 +102,7 @@ def post_worker_init(worker: Worker) -> None:
 
     from memory.errors import EmbeddingUnavailable
     from memory.models.sql import end_long_statements
+    from memory.retrieval.beside import open_second_thread
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding import active_model
@@ -119,6 +120,8 @@ def post_worker_init(worker: Worker) -> None:
             # Without a model that answers it has streams only: where nobody asks for one, it loads nothing.
             return
     open_store()
+    if not worker.has_streams:
+        open_second_thread()
     rerank("ready", ["ready"])
     # The library of dates reads its languages when it is first asked.
     spans("two weeks ago", timezone.now())

@@ -7,9 +7,9 @@ import re
 import select
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from django.conf import settings
@@ -22,6 +22,8 @@ from psycopg.pq import TransactionStatus
 from memory import tracing
 from memory.errors import SearchTimedOut
 from memory.postgresql.base import DatabaseWrapper
+
+Result = TypeVar("Result")
 
 
 def fetch(
@@ -45,7 +47,7 @@ def fetch(
     if of_tenants:
         database.send_reach()
     if not by_key:
-        _limit.send()
+        _limit.send(database.connection)
     with (
         database.wrap_database_errors,
         psycopg.Cursor(database.connection) as cursor,
@@ -107,7 +109,7 @@ def limit_statements() -> Iterator[None]:
     Raises SearchTimedOut.
     """
     milliseconds = settings.MEMOS_SEARCH_TIMEOUT_MS
-    _limit.milliseconds, _limit.is_sent = milliseconds, False
+    _limit.milliseconds, _limit.sent_to = milliseconds, None
     try:
         yield
     except OperationalError as error:
@@ -121,25 +123,45 @@ def limit_statements() -> Iterator[None]:
         _limit.take_back()
 
 
+def carry_limit(work: Callable[[], Result]) -> Callable[[], Result]:
+    """`work` for a thread that does nothing but parts of searches: PostgreSQL limits its statements there as it limits
+    those of this thread now, and goes on to. Who waits for `work` within `limit_statements` is told that it took too
+    long."""
+    milliseconds = _limit.milliseconds
+
+    def work_within_limit() -> Result:
+        _limit.stay_at(milliseconds)
+        return work()
+
+    return work_within_limit
+
+
 class _Limit(threading.local):
-    """How long a statement of a search may run; 0 outside of one. It is sent before the first that it is for."""
+    """How long a statement of a search may run; 0 outside of one. It is sent before the first that it is for, once a
+    connection."""
 
     milliseconds = 0
-    is_sent = False
+    sent_to: psycopg.Connection | None = None
 
-    def send(self) -> None:
-        if self.milliseconds and not self.is_sent:
+    def send(self, raw: psycopg.Connection | None) -> None:
+        if self.milliseconds and self.sent_to is not raw:
             _set(f"SET statement_timeout = {self.milliseconds:d}")
-            self.is_sent = True
+            self.sent_to = raw
+
+    def stay_at(self, milliseconds: int) -> None:
+        """Of this length from now on, for more than one search."""
+        if milliseconds != self.milliseconds:
+            self.take_back()
+            self.milliseconds = milliseconds
 
     def take_back(self) -> None:
-        sent, self.milliseconds, self.is_sent = self.is_sent, 0, False
+        sent_to, self.milliseconds, self.sent_to = self.sent_to, 0, None
         raw = connections[DEFAULT_DB_ALIAS].connection
         # A lost connection has no settings; in a transaction that failed they are undone with it.
         if (
-            sent
-            and raw is not None
-            and raw.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS)
+            sent_to is not None
+            and sent_to is raw
+            and sent_to.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS)
         ):
             _set(f"SET statement_timeout = {_usual_timeout(connections[DEFAULT_DB_ALIAS]):d}")
 

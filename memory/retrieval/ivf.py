@@ -146,11 +146,15 @@ def scan_lists(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes
     dimensions = centroids.shape[1]
     dtype = code_dtype(dimensions)
     codes = np.frombuffer(b"".join(packed), dtype=dtype)
-    row = np.repeat(np.arange(len(packed)), [len(part) // dtype.itemsize for part in packed])
+    sizes = [len(part) // dtype.itemsize for part in packed]
+    row = np.repeat(np.arange(len(packed)), sizes)
     residuals = vector - centroids
     lengths = np.linalg.norm(residuals, axis=1)[row]
-    unlike = np.ascontiguousarray(codes["signs"]) ^ pack_signs(residuals)[row]
-    differing = np.bitwise_count(unlike).sum(axis=1, dtype=np.uint16)
+    asked = pack_signs(residuals)
+    differing = np.zeros(len(codes), dtype=np.uint16)
+    # Word by word: half the time of all words of a code at once, which are few.
+    for word in range(asked.shape[1]):
+        differing += np.bitwise_count(codes["signs"][:, word] ^ np.repeat(asked[:, word], sizes))
     cosine = np.cos(np.pi * np.arange(dimensions + 1, dtype=np.float32) / dimensions)
     radius = np.ascontiguousarray(codes["radius"])
     # The law of cosines in the triangle of centroid, vector and question.

@@ -6,15 +6,16 @@ import heapq
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from memory import tracing
 from memory.enums import ARMS
-from memory.retrieval import places, rerank
+from memory.retrieval import beside, places, rerank
 from memory.retrieval.arms import preferences as preference_arm
 from memory.retrieval.arms import topics as topic_arm
-from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
+from memory.retrieval.arms.searches import NAME_SEARCHES, VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
 from memory.retrieval.columns import candidates
 from memory.retrieval.columns.candidates import Found
 from memory.retrieval.columns.kept import KeptMemories
@@ -26,8 +27,10 @@ from memory.retrieval.hits import Hit, read_hits
 from memory.retrieval.left_out import Dropped, list_dropped
 from memory.retrieval.near_duplicates import Words, diversify, near_duplicates
 from memory.retrieval.newest import put_newest_first
+from memory.retrieval.places import PackedRow
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
+from memory.retrieval.size import is_large
 from memory.types import Scope
 
 # The turns around so many of the best are looked at too.
@@ -200,7 +203,7 @@ def _search(
     pool: int,
     clock: _Clock,
 ) -> Found:
-    """The candidates by the arms in SQL."""
+    """The candidates by the arms in SQL. In a large namespace words are searched beside the rest, if that can be."""
     findings = Findings()
 
     def run(searches: Sequence[Search]) -> None:
@@ -209,18 +212,44 @@ def _search(
                 with clock.step(search.name):
                     search.find(scope, question, findings, pool)
 
-    run(WORD_SEARCHES)
+    of_words = _search_words_beside(scope, question, taking_part, pool=pool)
+    if of_words is None:
+        run(WORD_SEARCHES)
+    run(NAME_SEARCHES)
     # Waited for here, so that what the dense arm takes is its own.
     with clock.step("vector"):
         _ = question.vector
     run(VECTOR_SEARCHES)
+    read_by_words = None
+    if of_words is not None:
+        # What was waited for them: the rest of their time is that of the others.
+        with clock.step("lexical"):
+            found, read_by_words = of_words.result()
+        findings.take_words(found)
     with clock.step("places"):
         strong = _strong(question, findings) if "neighbours" in taking_part else []
         read = places.read(
             scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
-            preferences=preferences, topics=topics, strong=strong,
+            preferences=preferences, topics=topics, strong=strong, by_words=read_by_words,
         )  # fmt: skip
     return Found(read, findings.by_words, findings.ranks)
+
+
+def _search_words_beside(
+    scope: Scope, question: Question, taking_part: Collection[str], *, pool: int
+) -> Future[tuple[Findings, PackedRow]] | None:
+    """What the searches by words find, and what is to be known of it; None where they do not run beside the others."""
+    searches = [search for search in WORD_SEARCHES if search.name in taking_part and search.applies(question)]
+    if not searches or not is_large(scope):
+        return None
+
+    def work() -> tuple[Findings, PackedRow]:
+        findings = Findings()
+        for search in searches:
+            search.find(scope, question, findings, pool)
+        return findings, places.read_found(scope, question, findings.bm25)
+
+    return beside.begin(work)
 
 
 def _strong(question: Question, findings: Findings) -> list[str]:

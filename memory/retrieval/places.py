@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,28 @@ FROM found
 """
 
 
+class PackedRow(NamedTuple):
+    """The row of `_PLACES`: memories in the order of their ids; `compared` with the cosines that were `measured`; and
+    pairs of neighbours. Bytes are values one after the other, big-endian, as PostgreSQL sends them."""
+
+    ids: list[str]
+    sessions: list[str]
+    speakers: list[str]
+    tokens: bytes
+    importances: bytes
+    occurred: bytes
+    asks: bytes
+    by_agent: bytes
+    compared: list[str]
+    measured: bytes
+    strong: list[str]
+    neighbours: list[str]
+    distances: list[int]
+
+
+_EMPTY = PackedRow([], [], [], b"", b"", b"", b"", b"", [], b"", [], [], [])
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Candidates with their ids, in the order of the arrays: oldest first, for ids sort by time."""
@@ -91,18 +114,35 @@ def read(
     preferences: Mapping[str, float],
     topics: Mapping[str, float],
     strong: Sequence[str],
+    by_words: PackedRow | None = None,
 ) -> Places:
     """The memories of the five maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
 
     Turns stand in the order in which things happened; those of one moment as they arrived. All meet the
-    question's predicate. Cosines that are not given are measured.
+    question's predicate. Cosines that are not given are measured. `by_words`: what `read_found` has read of those of
+    `bm25`.
     """
-    unmeasured = [memory_id for memory_id in {**bm25, **mentions, **preferences, **topics} if memory_id not in cosines]
+    read_already = bm25 if by_words is not None else {}
+    asked = [one for one in {**cosines, **bm25, **mentions, **preferences, **topics} if one not in read_already]
+    unmeasured = [memory_id for memory_id in asked if memory_id not in cosines]
+    row = _read_row(scope, question, known=asked, unmeasured=unmeasured, strong=strong)
+    rows = [row] if by_words is None else [by_words, row]
+    return _places(question, rows, _Values(cosines, bm25, mentions, preferences, topics))
+
+
+def read_found(scope: Scope, question: Question, ids: Collection[str]) -> PackedRow:
+    """What `read` needs to know of these memories, their cosines too, for it to join with the rest."""
+    return _read_row(scope, question, known=ids, unmeasured=ids, strong=())
+
+
+def _read_row(
+    scope: Scope, question: Question, *, known: Collection[str], unmeasured: Collection[str], strong: Collection[str]
+) -> PackedRow:
     parameters = {
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "vector": halfvec_literal(question.vector),
-        "known": uuid_array([*cosines, *unmeasured]),
+        "known": uuid_array(known),
         "unmeasured": uuid_array(unmeasured),
         "strong": uuid_array(strong),
         "around": TURNS_AROUND,
@@ -118,7 +158,8 @@ def read(
         parameters |= question.predicate.parameters
     statement = _PLACES.format(narrowing=narrowing)
     [row] = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
-    return _places(question, row, _Values(cosines, bm25, mentions, preferences, topics))
+    # An aggregate of no rows is NULL.
+    return PackedRow._make(empty if value is None else value for value, empty in zip(row, _EMPTY, strict=True))
 
 
 class _Values(NamedTuple):
@@ -131,17 +172,24 @@ class _Values(NamedTuple):
     topics: Mapping[str, float]
 
 
-def _places(question: Question, row: tuple, values: _Values) -> Places:
-    """From packed columns: big-endian, as PostgreSQL sends them; None where there is no row."""
-    ids, sessions, speakers = (column or [] for column in row[:3])
-    tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:8])
-    compared, measured = row[8] or [], np.frombuffer(row[9] or b"", ">f8").tolist()
-    cosines = dict(zip(compared, measured, strict=True)) | dict(values.cosines)
+def _places(question: Question, rows: Sequence[PackedRow], values: _Values) -> Places:
+    ids = list(chain.from_iterable(row.ids for row in rows))
+    # Some are in both rows: the one that was read last is taken.
+    order = [place for _, place in sorted({identity: place for place, identity in enumerate(ids)}.items())]
+    ids = [ids[place] for place in order]
+    sessions = list(chain.from_iterable(row.sessions for row in rows))
+    speakers = list(chain.from_iterable(row.speakers for row in rows))
+    sessions, speakers = [sessions[place] for place in order], [speakers[place] for place in order]
+    tokens = np.frombuffer(b"".join(row.tokens for row in rows), ">i4")[order]
+    importances = np.frombuffer(b"".join(row.importances for row in rows), ">f8")[order]
+    times = np.frombuffer(b"".join(row.occurred for row in rows), ">f8")[order].astype(float)
+    asks = np.frombuffer(b"".join(row.asks for row in rows), bool)[order]
+    agents = np.frombuffer(b"".join(row.by_agent for row in rows), bool)[order]
+    cosines = dict(chain.from_iterable(zip(row.compared, _floats(row.measured), strict=True) for row in rows))
+    cosines |= values.cosines
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
-    agents = np.frombuffer(by_agent, bool)
     named = set(names_in(question.text, list(set(speakers) - {""})))
-    times = np.frombuffer(occurred, ">f8").astype(float)
     in_span = np.zeros(len(ids), dtype=bool)
     for span in question.spans:
         in_span |= (times >= span.start.timestamp()) & (times < span.end.timestamp())
@@ -153,22 +201,26 @@ def _places(question: Question, row: tuple, values: _Values) -> Places:
             mentions=np.array([values.mentions.get(one, 0.0) for one in ids], dtype=float),
             preference=np.array([values.preferences.get(one, 0.0) for one in ids], dtype=float),
             topic=np.array([values.topics.get(one, 0.0) for one in ids], dtype=float),
-            tokens=np.frombuffer(tokens, ">i4").astype(float),
+            tokens=tokens.astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             voice=np.array(
                 [voices.setdefault(voice, len(voices)) for voice in zip(speakers, agents.tolist(), strict=True)],
                 dtype=int,
             ),
             occurred=times,
-            importance=np.frombuffer(importances, ">f8").astype(float),
+            importance=importances.astype(float),
             by_agent=agents,
             spoken=np.array([speaker != "" for speaker in speakers], dtype=bool),
             named=np.array([speaker in named for speaker in speakers], dtype=bool),
-            asks=np.frombuffer(asks, bool),
+            asks=asks,
             in_span=in_span,
-            pairs=_pairs(ids, *(column or [] for column in row[10:13])),
+            pairs=_pairs(ids, rows[-1].strong, rows[-1].neighbours, rows[-1].distances),
         ),
     )
+
+
+def _floats(packed: bytes) -> list[float]:
+    return np.frombuffer(packed, ">f8").tolist()
 
 
 def _pairs(

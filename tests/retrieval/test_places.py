@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from memory.retrieval import places
 from memory.retrieval.filters import parse
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question
+from memory.retrieval.signals import Candidates
 from memory.services.memories import edit
 from memory.services.recall.search import Ask, questions
 from memory.text.timespan import Span
@@ -28,7 +30,7 @@ def asked(text: str, where: Any = None) -> Question:
     return question
 
 
-def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=()) -> places.Places:
+def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=(), by_words=None) -> places.Places:
     return places.read(
         tenant.scope,
         question,
@@ -38,6 +40,7 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
         preferences={},
         topics={},
         strong=strong,
+        by_words=by_words,
     )
 
 
@@ -122,6 +125,23 @@ def test_a_cosine_that_is_not_given_is_measured(alice, remember):
     assert found.candidates.cosine[0] == 0.123
     (hit,) = [hit for hit in retrieve(alice.scope, asked("green tea"), top_k=2).hits if str(hit.id) == worded]
     assert found.candidates.cosine[1] == pytest.approx(hit.similarity)
+
+
+def test_what_was_read_of_words_joins_with_the_rest(alice, talk):
+    edit.archive(system_access("tests"), memory_ids=[uuid.UUID(talk[4])], reason="x", now=timezone.now())
+    question = asked("number")
+    # The first two are found by words alone, one by both, one by meaning alone; the last is archived.
+    cosines, bm25 = {talk[3]: 0.5, talk[5]: 0.25}, {talk[0]: 3.0, talk[2]: 2.0, talk[3]: 1.0, talk[4]: 1.0}
+    by_words = places.read_found(alice.scope, question, bm25)
+    assert by_words.ids == [talk[0], talk[2], talk[3]]
+
+    for strong in ([], [talk[2]], [talk[3], talk[6]]):
+        at_once = read(alice, question, cosines=cosines, bm25=bm25, strong=strong)
+        joined = read(alice, question, cosines=cosines, bm25=bm25, strong=strong, by_words=by_words)
+        assert joined.ids == at_once.ids
+        for field in fields(Candidates):
+            values = (getattr(found.candidates, field.name) for found in (joined, at_once))
+            np.testing.assert_array_equal(*values, err_msg=field.name)
 
 
 def test_what_the_signals_need_is_read(alice, remember):

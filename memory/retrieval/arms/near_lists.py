@@ -96,8 +96,9 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         found |= _scores(scope, question, {*shortlist} - compared, unfiled=0)
         compared.update(shortlist)
     # As in exact search: equals to seven digits are equal, and the newer of them comes first.
-    ordered = sorted(found.items(), key=lambda item: (np.float32(item[1]), item[0]), reverse=True)[:limit]
-    return [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered, start=1)]
+    rounded = np.array(list(found.values()), dtype=np.float32).tolist()
+    ordered = sorted(zip(rounded, found, strict=True), reverse=True)[:limit]
+    return [ArmHit(identity, found[identity], rank) for rank, (_, identity) in enumerate(ordered, start=1)]
 
 
 def _probe(scope: Scope, question: Question, *, depth: int) -> ProbedLists | None:

@@ -33,6 +33,11 @@ class Findings:
     by_words: WordHits = field(default_factory=lambda: WordHits([], 0.0, {}))
     ranks: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    def take_words(self, found: Findings) -> None:
+        """Adds what the searches by words found elsewhere."""
+        self.bm25, self.by_words = found.bm25, found.by_words
+        self.ranks |= found.ranks
+
 
 class Search(NamedTuple):
     """One way to find candidates: `find` adds to the findings what it found, `pool` memories at least if there are so
@@ -70,8 +75,10 @@ def _find_by_time(scope: Scope, question: Question, findings: Findings, pool: in
     findings.cosines |= {hit.memory_id: hit.score for hit in hits}
 
 
-# Those that read the question's words run while its vector is being made.
-WORD_SEARCHES = (Search("lexical", _find_by_words), Search("entities", _find_by_entities))
+# Those that read the question's words and names run while its vector is being made; in a large namespace those by words
+# go on beside those by meaning.
+WORD_SEARCHES = (Search("lexical", _find_by_words),)
+NAME_SEARCHES = (Search("entities", _find_by_entities),)
 VECTOR_SEARCHES = (
     Search("dense", _find_by_meaning),
     Search("time", _find_by_time, lambda question: bool(question.spans)),
