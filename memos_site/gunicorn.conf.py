@@ -100,6 +100,7 @@ def post_worker_init(worker: Worker) -> None:
     from django.db.backends.signals import connection_created
     from django.utils import timezone
 
+    from memory import free_memory
     from memory.errors import EmbeddingUnavailable
     from memory.models.sql import end_long_statements
     from memory.retrieval.beside import open_second_thread
@@ -135,6 +136,7 @@ def post_worker_init(worker: Worker) -> None:
         worker.log.warning("embedding is not ready: %s", error)
     finally:
         connection.close()
+    free_memory.trim_regularly()
     # What is loaded stays: no collection looks through it again.
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 20)
