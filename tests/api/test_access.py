@@ -98,8 +98,8 @@ ADMIN = {
     "post product/register_cube", "post configure", "post mem_cubes",
     "delete mem_cubes/<str:mem_cube_id>", "post mem_cubes/<str:mem_cube_id>/share",
 }  # fmt: skip
-# What the gate kept apart is shown to those who may let it in.
-SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>"}
+# What the gate kept apart is shown to those who may let it in, and what has arrived of a file to those who send it.
+SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>", "get v1/uploads/<uuid:upload_id>"}
 
 
 def routes() -> list[tuple[str, str]]:
@@ -113,7 +113,8 @@ def routes() -> list[tuple[str, str]]:
 
 
 def address(route: str) -> str:
-    return "/" + re.sub(r"<uuid:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route).replace("<path:document_id>", "x")
+    filled = re.sub(r"<uuid:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route)
+    return "/" + filled.replace("<path:document_id>", "x").replace("<int:number>", "1")
 
 
 def call(client: Client, method: str, path: str, body: object) -> object:
