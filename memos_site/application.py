@@ -216,12 +216,17 @@ def _let_go_of_pages(package: str) -> None:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "madvise"):
         return
+    try:
+        mapped = Path("/proc/self/smaps").read_text("utf-8", "surrogateescape")
+    except OSError:
+        return
     start = end = 0
-    for line in Path("/proc/self/smaps").read_text("utf-8").splitlines():
-        if " r--p " in line:
-            start, end = (
-                (int(place, 16) for place in line.split(" ", 1)[0].split("-")) if f"/{package}/" in line else (0, 0)
-            )
+    for line in mapped.splitlines():
+        name, *rest = line.split()
+        if not name.endswith(":"):
+            # Of another mapping, whose pages are not looked at: what follows is not said of the one before.
+            is_read = rest[0] == "r--p" and f"/{package}/" in line
+            start, end = (int(place, 16) for place in name.split("-")) if is_read else (0, 0)
         # Pages of which none was written to, as those are that the loader has relocated.
         elif end and line.split() == ["Anonymous:", "0", "kB"]:
             libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)

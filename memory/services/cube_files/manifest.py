@@ -163,8 +163,12 @@ def _sign(said: bytes) -> dict[str, str]:
 
 def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
     found = _verify_sender(said, signature)
-    # Whoever shares a key with this server is a sender that it knows, and cannot make this.
-    is_own = found == CubeSignature.TRUSTED and _is_sum(str(signature.get("own", "")), _own_secret(), said)
+    if found != CubeSignature.TRUSTED:
+        return found
+    # Whoever shares a key with this server is a sender that it knows, and cannot make this. Files of before have none:
+    # where no key is shared, nobody else can have signed them.
+    is_shared = str(signature.get("algorithm")) != HMAC or bool(settings.MEMOS_CUBE_KEY)
+    is_own = not is_shared or _is_sum(str(signature.get("own", "")), _own_secret(), said)
     return CubeSignature.OWN if is_own else found
 
 

@@ -254,4 +254,7 @@ def _file_of(row: CubeFile) -> Iterator[Path]:
         write_file(path, chain(sent, read_used(row.namespace_id, by=row.id)), size=row.size)
         if path.stat().st_size != row.size:
             raise UnreadableImport(_FILE_GONE)
+        with path.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != row.digest:
+                raise UnreadableImport("The file was changed after the load of it was asked for: send it again.")
         yield path

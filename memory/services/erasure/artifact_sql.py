@@ -140,6 +140,9 @@ memory_upload u WHERE u.namespace_id = %(namespace_id)s AND u.created_at <= %(as
         WHERE j.namespace_id = u.namespace_id AND j.kind IN ('{queue.IMPORT.name}', '{queue.LOAD_CUBE.name}')
           AND j.arguments ->> 1 = u.used_by::text AND j.state IN ('queued', 'running')))
 """
+# Also those whose upload is gone: its row goes first, which waits for a part that is being stored.
 UPLOAD_PARTS = f"""
-memory_uploadpart p WHERE p.namespace_id = %(namespace_id)s AND p.upload_id IN (SELECT u.id FROM {UPLOADS})
+memory_uploadpart p WHERE p.namespace_id = %(namespace_id)s AND (
+    p.upload_id IN (SELECT u.id FROM {UPLOADS}) OR NOT EXISTS (
+        SELECT FROM memory_upload own WHERE own.namespace_id = p.namespace_id AND own.id = p.upload_id))
 """

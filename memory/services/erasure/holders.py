@@ -305,14 +305,14 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=count_with(f"DELETE FROM {CUBE_FILE_ROWS}"),
     ),
     Holder(
-        "memory_uploadpart",
-        count_with(f"SELECT count(*) FROM {UPLOAD_PARTS}"),
-        sweep=count_with(f"DELETE FROM {UPLOAD_PARTS}"),
-    ),
-    Holder(
         "memory_upload",
         count_with(f"SELECT count(*) FROM {UPLOADS}"),
         sweep=count_with(f"DELETE FROM {UPLOADS}"),
+    ),
+    Holder(
+        "memory_uploadpart",
+        count_with(f"SELECT count(*) FROM {UPLOAD_PARTS}"),
+        sweep=count_with(f"DELETE FROM {UPLOAD_PARTS}"),
     ),
     Holder(
         "memory_usageday",

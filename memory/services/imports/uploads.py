@@ -39,7 +39,7 @@ _SLICES = PART_BYTES // _SLICE_BYTES
 def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: datetime) -> Upload:
     """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
 
-    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, Conflict while the namespace has MAX_OPEN others or no
+    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the namespace has MAX_OPEN others or no
     room beside them, NamespaceGone.
     """
     most = settings.MEMOS_MAX_UPLOAD_BYTES
@@ -48,6 +48,11 @@ def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: d
             f"The file has {size} bytes; {most} are the limit (MEMOS_MAX_UPLOAD_BYTES). The commands import_memories "
             "and load_cube have none.",
             detail={"field": "bytes"},
+        )
+    if settings.MEMOS_MAX_BODY_BYTES < PART_BYTES:
+        raise InvalidInput(
+            f"A part has {PART_BYTES} bytes, and this server takes {settings.MEMOS_MAX_BODY_BYTES} a request: raise "
+            "MEMOS_MAX_BODY_BYTES, or use the commands import_memories and load_cube."
         )
     with transaction.atomic():
         lock_namespace(scope)
@@ -99,7 +104,7 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
         first, arrived = number * _SLICES, 0
         own = UploadPart.objects.filter(namespace_id=row.namespace_id, upload_id=row.id)
         own.filter(number__gte=first, number__lt=first + _SLICES).delete()
-        while data := read(_SLICE_BYTES):
+        while data := _read_slice(read):
             arrived += len(data)
             if arrived > wanted:
                 break
@@ -165,9 +170,12 @@ def read_slices(row: Upload) -> Iterator[bytes]:
 
 
 def read_used(namespace_id: int, *, by: uuid.UUID) -> Iterator[bytes]:
-    """All bytes of what `by` uses, in order; nothing when it uses none, or an erasure has taken it away."""
-    for upload_id in Upload.objects.filter(namespace_id=namespace_id, used_by=by).values_list("id", flat=True):
-        yield from _list_slices(namespace_id, upload_id)
+    """All bytes of what `by` uses, in order; nothing when it uses none, or an erasure has taken it away.
+
+    Raises as `read_slices`: a part may have been sent again after the file was looked at.
+    """
+    for row in Upload.objects.filter(namespace_id=namespace_id, used_by=by):
+        yield from read_slices(row)
 
 
 def end_use(namespace_id: int, *, by: uuid.UUID) -> None:
@@ -230,6 +238,14 @@ def to_dict(row: Upload) -> dict[str, Any]:
         "created_at": row.created_at.isoformat(),
         "expires_at": (row.created_at + KEEP).isoformat(),
     }
+
+
+def _read_slice(read: Callable[[int], bytes]) -> bytes:
+    """_SLICE_BYTES, fewer at the end only: a part has no more slices than its numbers."""
+    data = b""
+    while len(data) < _SLICE_BYTES and (more := read(_SLICE_BYTES - len(data))):
+        data += more
+    return data
 
 
 def _list_slices(namespace_id: int, upload_id: uuid.UUID) -> Iterator[bytes]:

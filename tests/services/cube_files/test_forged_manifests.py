@@ -29,6 +29,7 @@ from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids
 from memory.services.cube_files.local import LoadOutcome, load_from_file
+from memory.services.erasure import requests, run
 from memory.services.imports.source import UnreadableImport
 from memory.types import Scope
 from tests.services.cube_files.hostile import AT, make, memory_line, write, zipped
@@ -340,3 +341,17 @@ def test_a_manifest_is_signed_as_it_stands_in_the_file(tmp_path):
     sealed["manifest"]["trusted"] = True
     with pytest.raises(UnreadableImport, match="not the shape"):
         manifests.open_sealed(orjson.dumps(sealed))
+
+
+def test_a_file_of_before_own_signatures_is_asked_what_was_erased(alice, bob, tmp_path, remember):
+    identity = remember(alice, "The safe opens with zinnober.")
+    path = tmp_path / "a.memcube"
+    write_cube(alice.scope, path, options=DumpOptions(), now=timezone.now())
+    target = requests.Target(memory_ids=(uuid.UUID(identity),))
+    erasure = requests.request(alice.scope, target=target, reason="gone", now=timezone.now())
+    assert run.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=erasure.id, now=timezone.now)
+    file = write(tmp_path, resign(path.read_bytes(), lambda sealed: sealed["signature"].pop("own")))
+
+    assert open_cube(file).signature == CubeSignature.OWN
+    load(bob.scope, file)
+    assert not Memory.objects.in_scope(bob.scope).exists()
