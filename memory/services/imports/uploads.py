@@ -39,8 +39,8 @@ _SLICES = PART_BYTES // _SLICE_BYTES
 def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: datetime) -> Upload:
     """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
 
-    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the namespace has MAX_OPEN others or no
-    room beside them, NamespaceGone.
+    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the
+    namespace has MAX_OPEN others or no room beside them, NamespaceGone.
     """
     most = settings.MEMOS_MAX_UPLOAD_BYTES
     if size > most:
