@@ -244,6 +244,8 @@ NAMES = (
     _("last at"),
     _("memory import"),
     _("memory imports"),
+    _("upload"),
+    _("uploads"),
     _("new"),
     _("present"),
     _("quarantined"),
@@ -262,6 +264,9 @@ NAMES = (
 )
 
 HELP = (
+    _("In bytes, as announced"),
+    _("SHA-256 (hex), if it was announced"),
+    _("Who may send parts of it, and use it"),
     _("SHA-256 (hex) of the file"),
     _("Why it was refused after all"),
     _("0: the job is of no namespace"),

@@ -28,6 +28,7 @@ from ops.admin import (  # noqa: E402
     staff,
     topics,
     training,
+    uploads,
     webhooks,
 )
 from ops.sign_in import SignInForm  # noqa: E402
@@ -50,6 +51,7 @@ __all__ = [
     "staff",
     "topics",
     "training",
+    "uploads",
     "webhooks",
 ]
 

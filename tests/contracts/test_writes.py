@@ -13,6 +13,8 @@ OWN_TABLES = {
     "memory/api/authentication.py": {"update"},
     # Reads several statements as one snapshot.
     "memory/retrieval/columns/load.py": {"atomic"},
+    # A word list, into a file.
+    "memory/providers/name_lists.py": {"save"},
     "memory/schedules.py": {"delete", "update_or_create"},
     "ops/admin/lists.py": {"atomic"},
     "ops/admin/saved_views.py": {"atomic", "update", "update_or_create", "delete"},

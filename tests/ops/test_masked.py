@@ -30,7 +30,8 @@ SECRETS = (SPEAKER, TITLE, KEY, VALUE, TAG, *REASONS)
 ALL = ("view_memory", "change_memory", "view_quarantineditem", "change_quarantineditem", "view_condensation",
        "view_contextpack", "view_auditlog", "view_relevancejudgement", "view_job", "view_evaluationrun",
        "view_namespace", "view_document", "view_memoryimport", "view_usererasure", "view_trainingdataset",
-       "view_adapter", "view_console", "run_probe", "export", "operate_jobs", "all_namespaces")  # fmt: skip
+       "view_adapter", "view_upload", "view_console", "run_probe", "export", "operate_jobs",
+       "all_namespaces")  # fmt: skip
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def admin_pages(world: World) -> list[str]:
     pages += [f"/admin/memory/quarantineditem/{row.pk}/change/" for row in QuarantinedItem.objects.across_namespaces()]
     pages += [f"/ops/audit/event/?id={row.pk}" for row in AuditLog.objects.across_namespaces()]
     names = ("memory", "quarantineditem", "condensation", "contextpack", "auditlog", "relevancejudgement", "job",
-             "document", "memoryimport", "usererasure", "trainingdataset", "adapter")  # fmt: skip
+             "document", "memoryimport", "usererasure", "trainingdataset", "adapter", "upload")  # fmt: skip
     pages += [f"/admin/memory/document/{row.pk}/change/" for row in Document.objects.across_namespaces()]
     pages += [f"/admin/memory/{name}/" for name in names]
     return [*pages, "/admin/memory/quarantineditem/review/", "/admin/memory/memory/contradictions/",

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from memory.models import CubeFile, MemoryImport, Upload, UploadPart
+from memory.enums import AuditEvent
+from memory.models import AuditLog, CubeFile, MemoryImport, Upload, UploadPart
 from memory.services.cubes import create
 from memory.services.imports import run, uploads
 from memory.types import system_access
@@ -134,3 +135,61 @@ def test_it_is_loaded_into_a_cube(staff, world, cube_page):
     row = CubeFile.objects.in_scope(world.harbour).get()
     assert (row.name, row.dry_run, row.digest) == ("port.memcube", True, hashlib.sha256(content).hexdigest())
     assert uuid.UUID(upload) == Upload.objects.across_namespaces().get(used_by=row.id).id
+
+
+def listed(client: Client, **query: str) -> list[Upload]:
+    answer = client.get("/admin/memory/upload/", query)
+    assert answer.status_code == 200
+    return list(answer.context["cl"].result_list)
+
+
+def test_the_admin_says_what_is_here_of_each_and_what_uses_it(staff, world, cube_page):
+    content = make({"memories": [memory_line()]})
+    used = [send(staff, IMPORTS, export())]
+    staff.post(f"{IMPORTS}create/?ns=harbour", {"upload": used[0]})
+    used.append(send(staff, cube_page, content, name="port.memcube"))
+    staff.post(f"{cube_page}start/", {"do": "dry_run", "upload": used[1]})
+    unused = begin(staff, IMPORTS, PART * 3, name="tides.zip").json()
+    staff.post(f"{unused['parts']}1/", b"x" * PART, content_type="application/octet-stream")
+
+    shown = staff.get("/admin/memory/upload/").content.decode()
+    imported, loaded = (
+        MemoryImport.objects.in_scope(world.harbour).get(),
+        CubeFile.objects.in_scope(world.harbour).get(),
+    )
+    assert f'<a href="/ops/imports/{imported.id}/">An import</a>' in shown
+    assert f'<a href="/admin/memory/cubefile/{loaded.id}/change/">A load</a>' in shown
+    for word in ("export.zip", "port.memcube", "tides.zip", "staff:ann", str(len(content))):
+        assert word in shown
+    assert "1 / 3" in staff.get(f"/admin/memory/upload/{unused['id']}/change/").content.decode()
+    assert [str(row.id) for row in listed(staff, used_by__isempty="1")] == [str(unused["id"])]
+    assert {str(row.id) for row in listed(staff, used_by__isempty="0")} == set(used)
+
+
+def test_the_admin_changes_no_upload(staff, world):
+    send(staff, IMPORTS, export())
+    before = [list(model._base_manager.values()) for model in (Upload, UploadPart)]
+    row = Upload.objects.across_namespaces().get()
+    base = "/admin/memory/upload/"
+
+    assert staff.post(f"{base}add/", {}).status_code == 403
+    assert staff.post(f"{base}{row.pk}/change/", {"name": "x"}).status_code == 403
+    assert staff.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    staff.post(base, {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"})
+    assert [list(model._base_manager.values()) for model in (Upload, UploadPart)] == before
+
+
+def test_the_admin_names_a_file_to_who_may_read(staff, grant_console, world):
+    send(staff, IMPORTS, export())
+    row = Upload.objects.across_namespaces().get()
+    sailor = grant_console("harbour", permissions=("memory.view_upload",))
+    baker = grant_console("bakery", permissions=("memory.view_upload", "ops.view_memory_text"))
+    pages = ("/admin/memory/upload/", f"/admin/memory/upload/{row.pk}/change/")
+
+    for page in pages:
+        assert "export.zip" in staff.get(page).content.decode()
+        shown = sailor.get(page).content.decode()
+        assert ("export.zip" in shown, "•••" in shown) == (False, True)
+    assert (listed(baker), baker.get(pages[1]).status_code) == ([], 404)
+    [event] = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_VIEW)
+    assert (event.subject, event.details["what"]) == (str(row.pk), "upload")

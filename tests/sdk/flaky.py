@@ -40,7 +40,7 @@ def flaky_proxy(target: str) -> Iterator[Flaky]:
                 self._refuse(*_REFUSALS[fault])
                 return
             upstream = http.client.HTTPConnection(host, timeout=30)
-            upstream.request("POST", self.path, body, dict(self.headers))
+            upstream.request(self.command, self.path, body, dict(self.headers))
             answer = upstream.getresponse()
             content = answer.read()
             upstream.close()
@@ -53,6 +53,8 @@ def flaky_proxy(target: str) -> Iterator[Flaky]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        do_PUT = do_DELETE = do_GET = do_POST
 
         def _refuse(self, status: int, seconds: str) -> None:
             self.send_response(status)

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from memory.models import Memory
+from memory.models import ImportPart, Memory, Upload, UploadPart
+from memory.services.imports import uploads
 from tests.api.test_cubes import boss, cube
 from tests.docs.pages import DOCS, blocks
+from tests.job_queue import work_off
 from tests.sdk.conftest import PACKAGE, ROOT
 from tests.sdk.flaky import flaky_proxy
+from tests.services.imports.exports import archive, chatgpt
 
 __all__ = ["boss", "cube"]
 
@@ -139,6 +142,58 @@ def test_documents_and_sessions(memos):
     assert not memos.recall("Who reviews the migration?")["hits"]
 
 
+@pytest.fixture
+def export(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file of several parts."""
+    monkeypatch.setattr(uploads, "PART_BYTES", 256)
+    monkeypatch.setattr(uploads, "_SLICE_BYTES", 64)
+    file = tmp_path / "export.zip"
+    file.write_bytes(archive({"conversations.json": [chatgpt(f"c{number}") for number in range(3)]}))
+    assert file.stat().st_size > 512
+    return file
+
+
+def test_a_file_is_imported_in_parts(memos, export):
+    started = memos.imports.start(export, speaker="Alice", format="chatgpt")
+    assert (started["name"], started["bytes"]) == ("export.zip", export.stat().st_size)
+    assert (started["state"], started["speaker"]) == ("queued", "Alice")
+    assert not ImportPart.objects.across_namespaces().exists()
+
+    work_off()
+    done = memos.imports.get(started["id"])
+    assert (done["state"], done["new"], done["format"]) == ("done", 9, "chatgpt")
+    assert len(texts()) == 9
+    again = memos.imports.start(str(export))
+    work_off()
+    assert (memos.imports.get(again["id"])["new"], len(texts())) == (0, 9)
+    assert not Upload.objects.across_namespaces().exists()
+
+
+def test_of_a_file_that_is_refused_nothing_stays(memos_client, memos, export):
+    export.write_bytes(b"%PDF-1.7 " + b"x" * 1_000)
+    with pytest.raises(memos_client.InvalidRequest, match="POST /v1/documents"):
+        memos.imports.start(export)
+    export.write_bytes(b"")
+    with pytest.raises(memos_client.InvalidRequest) as empty:
+        memos.imports.start(export)
+    with pytest.raises(FileNotFoundError):
+        memos.imports.start(export.with_name("absent.zip"))
+
+    assert empty.value.detail[0]["field"] == "bytes"
+    assert not Upload.objects.across_namespaces().exists()
+    assert not UploadPart.objects.across_namespaces().exists()
+
+
+def test_a_part_that_got_lost_is_sent_again(memos_client, live_server, alice, export):
+    with flaky_proxy(live_server.url) as flaky, memos_client.MemOS(flaky.url, alice.token, namespace="alice") as memos:
+        flaky.faults = ["busy", "", "lost", "", "busy"]
+        memos.imports.start(export)
+
+    work_off()
+    assert flaky.faults == []
+    assert len(texts()) == 9
+
+
 def test_changes_are_told(memos):
     told = memos.changes.follow(cursor=memos.changes.list(cursor="now")["next_cursor"], types=["memory.added"])
     identity = memos.remember(FACT)["memory_id"]
@@ -162,6 +217,23 @@ def test_the_guide_runs(installed, live_server, make_tenant):
     )
 
     assert done.stdout == GUIDE[shown + 1].text, done.stderr
+
+
+def test_the_async_client_imports_a_file(memos_client, live_server, alice, export):
+    async def use() -> str:
+        async with memos_client.AsyncMemOS(live_server.url, alice.token, namespace="alice") as memos:
+            started = await memos.imports.start(export)
+            assert (await memos.imports.get(started["id"]))["state"] == "queued"
+            export.write_bytes(b"%PDF-1.7 " + b"x" * 1_000)
+            with pytest.raises(memos_client.InvalidRequest, match="POST /v1/documents"):
+                await memos.imports.start(export)
+            return str(started["id"])
+
+    started = asyncio.run(use())
+
+    assert [str(row.used_by) for row in Upload.objects.across_namespaces()] == [started]
+    work_off()
+    assert len(texts()) == 9
 
 
 def test_the_async_client_does_the_same(memos_client, live_server, alice):

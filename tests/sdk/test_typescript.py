@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from memory.models import Memory
+from memory.models import Memory, MemoryImport, Upload
+from memory.services.imports import uploads
 from tests.docs.pages import DOCS, blocks
+from tests.job_queue import work_off
 from tests.sdk.flaky import flaky_proxy
 from tests.sdk.node_package import PACKAGE, NodePackage
 
@@ -86,6 +88,23 @@ def test_a_lost_answer_stores_nothing_twice(run, live_server):
     assert len({*flaky.keys[:4]}) == 1
     assert all(flaky.keys[:4])
     assert flaky.keys[4:] == [None, None]
+
+
+def test_a_file_is_imported_in_parts(run, live_server, monkeypatch):
+    monkeypatch.setattr(uploads, "PART_BYTES", 256)
+    monkeypatch.setattr(uploads, "_SLICE_BYTES", 64)
+    with flaky_proxy(live_server.url) as flaky:
+        flaky.faults = ["busy", "", "lost", "", "busy"]
+        [started] = run("imports", url=flaky.url)
+        assert flaky.faults == []
+
+    row = MemoryImport.objects.across_namespaces().get()
+    assert (str(row.id), row.name, row.speaker) == (started, "notes.txt", "Ada")
+    # Of the file that is refused and of the one that is given up nothing is left.
+    assert [one.used_by for one in Upload.objects.across_namespaces()] == [row.id]
+    work_off()
+    row.refresh_from_db()
+    assert (row.new, Memory.objects.across_namespaces().count()) == (40, 40)
 
 
 def test_the_guide_runs(run, make_tenant):

@@ -1,5 +1,5 @@
 /** The client. Every call rejects with APIError where the server refuses, with ConnectionFailed where none answers. */
-import { Changes, Documents, Memories, Sessions, type Fields, type Schemas } from "./resources.js";
+import { Changes, Documents, Imports, Memories, Sessions, type Fields, type Schemas } from "./resources.js";
 import { Transport, once, type CallOptions, type ClientOptions, type Send, type WriteOptions } from "./transport.js";
 
 /** A message as chat SDKs have it. */
@@ -44,6 +44,7 @@ export class MemOS {
   readonly memories: Memories;
   readonly sessions: Sessions;
   readonly documents: Documents;
+  readonly imports: Imports;
   readonly changes: Changes;
   readonly #transport: Transport;
 
@@ -52,6 +53,7 @@ export class MemOS {
     this.memories = new Memories(this.#transport);
     this.sessions = new Sessions(this.#transport);
     this.documents = new Documents(this.#transport);
+    this.imports = new Imports(this.#transport);
     this.changes = new Changes(this.#transport);
   }
 

@@ -25,6 +25,8 @@ export type {
   DocumentOptions,
   DocumentPage,
   Documents,
+  ImportOptions,
+  Imports,
   Memories,
   MemoryChange,
   MemoryListOptions,

@@ -1,4 +1,5 @@
 /** Memories, sessions, documents and changes: what is reached one by one. */
+import { APIError } from "./errors.js";
 import type { components, operations } from "./schema.js";
 import { once, sleep, type CallOptions, type Transport, type WriteOptions } from "./transport.js";
 
@@ -14,6 +15,8 @@ export type DocumentOptions = Fields<Schemas["DocumentRequest"], "text">;
 export type ResetOptions = Fields<Schemas["ResetRequest"], "session_id" | "confirm">;
 /** What is to be different of a memory, and why. */
 export type MemoryChange = Schemas["PatchedMemoryChangeRequest"] & { reason: string };
+/** `name`: of the file, if it has none by itself. */
+export type ImportOptions = Fields<Schemas["ImportTextRequest"], "text" | "upload" | "preview"> & { name?: string };
 export type ChangeOptions = Fields<NonNullable<operations["list_changes"]["parameters"]["query"]>, "types"> & {
   types?: readonly Schemas["EventTypeEnum"][];
 };
@@ -21,6 +24,8 @@ export type ChangeOptions = Fields<NonNullable<operations["list_changes"]["param
 /** How long one answer of the feed is waited for, in seconds, and how soon the next is asked for, in milliseconds. */
 const WAIT = 30;
 const LEAST_PAUSE = 1000;
+/** Milliseconds that the server may take to read a large file through before it answers. */
+const READING = 120_000;
 
 /** Memories one by one. A change wants a reason, which the audit log keeps. */
 export class Memories {
@@ -188,6 +193,70 @@ export class Documents {
       http.DELETE("/v1/documents/{document_id}", { signal, params }),
     );
   }
+}
+
+/** What other programs exported, taken in by a job of the server. */
+export class Imports {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Sends a file in parts, however large it is, and starts its import; `get` says how far that is.
+   *
+   * A browser's `File`, or a `Blob`: in Node.js `await openAsBlob(path)` of `node:fs`. A part that the connection loses
+   * is sent again. Of a file that is refused nothing stays on the server.
+   */
+  async start(file: Blob, options: ImportOptions = {}, call: CallOptions = {}): Promise<Schemas["Import"]> {
+    const { name = nameOf(file), ...rest } = options;
+    const namespace = this.#transport.namespaceOf(options.namespace);
+    const begun = await this.#transport.send(call, false, (http, signal) =>
+      http.POST("/v1/uploads", { signal, body: { namespace, name, bytes: file.size } }),
+    );
+    try {
+      for (let number = 0; number < begun.parts; number++) {
+        await this.#sendPart(begun, number, file, call);
+      }
+      const params = once({});
+      const body = { ...rest, namespace, upload: begun.id };
+      const timeout = (call.timeout ?? this.#transport.timeout) + READING;
+      return await this.#transport.send({ ...call, timeout }, true, (http, signal) =>
+        http.POST("/v1/imports", { signal, params, body }),
+      );
+    } catch (error) {
+      if (error instanceof APIError || call.signal?.aborted) await this.#delete(begun.id);
+      throw error;
+    }
+  }
+
+  /** How far it is, and what came of it. */
+  async get(import_id: string, call: CallOptions = {}): Promise<Schemas["Import"]> {
+    const params = { path: { import_id } };
+    return this.#transport.send(call, true, (http, signal) => http.GET("/v1/imports/{import_id}", { signal, params }));
+  }
+
+  async #sendPart(upload: Schemas["Upload"], number: number, file: Blob, call: CallOptions): Promise<void> {
+    const part = file.slice(number * upload.part_bytes, (number + 1) * upload.part_bytes);
+    const params = { path: { upload_id: upload.id, number } };
+    const headers = { "Content-Type": "application/octet-stream" };
+    await this.#transport.send(call, true, (http, signal) =>
+      // The schema's types know bytes as a string only.
+      http.PUT("/v1/uploads/{upload_id}/parts/{number}", { signal, params, headers, bodySerializer: () => part, body: "" }),
+    );
+  }
+
+  /** Deletes an upload, if that is possible: one that nothing uses goes by itself after a day. */
+  async #delete(upload_id: string): Promise<void> {
+    const params = { path: { upload_id } };
+    await this.#transport
+      .send({}, false, (http, signal) => http.DELETE("/v1/uploads/{upload_id}", { signal, params }))
+      .catch(() => undefined);
+  }
+}
+
+function nameOf(file: Blob): string {
+  return ("name" in file && typeof file.name === "string" && file.name) || "file";
 }
 
 /** What happens in a namespace, in order and without a gap. */

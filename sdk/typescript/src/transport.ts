@@ -45,6 +45,7 @@ export type Send<T> = (http: Client<paths>, signal: AbortSignal) => Promise<Repl
 /** The statuses with which the server says that it has done nothing, and that a moment later it may. */
 const BUSY = new Set([429, 503]);
 const FIRST_PAUSE = 500;
+const NO_CONTENT = 204;
 
 export class Transport {
   readonly timeout: number;
@@ -105,8 +106,8 @@ export class Transport {
       const limit = new Limit(call.timeout ?? this.timeout, call.signal);
       try {
         const { data, error, response } = await this.#within(limit, () => request(this.#http, limit.signal));
-        if (!response.ok || data === undefined) throw errorOf(response, error);
-        return [data, limit];
+        if (!response.ok || (data === undefined && response.status !== NO_CONTENT)) throw errorOf(response, error);
+        return [data as T, limit];
       } catch (error) {
         limit.end();
         const pause = attempt > this.#retries ? undefined : pauseBefore(attempt, error, repeatable);

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from memos_client import requests, types
-from memos_client.errors import ConnectionFailed, MemOSError
+from memos_client import files, requests, types
+from memos_client.errors import APIError, ConnectionFailed, MemOSError
 from memos_client.requests import (
     AnswerOptions,
     ChangeOptions,
@@ -20,6 +22,7 @@ from memos_client.requests import (
     ContextOptions,
     DocumentOptions,
     Identity,
+    ImportOptions,
     MemoryChange,
     MemoryListOptions,
     Message,
@@ -63,6 +66,7 @@ class AsyncMemOS:
         self.memories = AsyncMemories(self)
         self.sessions = AsyncSessions(self)
         self.documents = AsyncDocuments(self)
+        self.imports = AsyncImports(self)
         self.changes = AsyncChanges(self)
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> Awaitable[types.Ingested]:
@@ -135,7 +139,8 @@ class AsyncMemOS:
                     request.method, request.path, timeout=seconds, **arguments(request, headers)
                 )
                 if response.is_success:
-                    answer: T = response.json()
+                    body: Any = response.json() if response.content else None
+                    answer: T = body
                     return answer
                 error = error_of(response)
             except httpx2.TransportError as broken:
@@ -280,6 +285,37 @@ class AsyncDocuments:
 
     def delete(self, document_id: str, *, namespace: str | None = None) -> Awaitable[types.DocumentDeleted]:
         return self._client.send(requests.delete_document(document_id, self._client.namespace_of(namespace)))
+
+
+class AsyncImports:
+    """What other programs exported, taken in by a job of the server."""
+
+    def __init__(self, client: AsyncMemOS) -> None:
+        self._client = client
+
+    async def start(self, path: files.FilePath, **options: Unpack[ImportOptions]) -> types.Import:
+        """Sends a file in parts, however large it is, and starts its import; `get` says how far that is.
+
+        A part that the connection loses is sent again. Of a file that is refused nothing stays on the server. Raises
+        OSError for one that cannot be read.
+        """
+        named = self._client.namespace_of(options.get("namespace"))
+        size, sha256 = await asyncio.to_thread(files.measure, path)
+        upload = await self._client.send(requests.start_upload(named, Path(path).name, size, sha256))
+        try:
+            for number in range(upload["parts"]):
+                part = await asyncio.to_thread(files.read_part, path, number, upload["part_bytes"])
+                await self._client.send(requests.send_part(upload["id"], number, part))
+            started = await self._client.send(requests.start_import(upload["id"], {**options, "namespace": named}))
+        except (APIError, OSError):
+            with contextlib.suppress(MemOSError):
+                await self._client.send(requests.delete_upload(upload["id"]))
+            raise
+        return started
+
+    def get(self, import_id: Identity) -> Awaitable[types.Import]:
+        """How far it is, and what came of it."""
+        return self._client.send(requests.get_import(import_id))
 
 
 class AsyncChanges:

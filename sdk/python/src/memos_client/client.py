@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from memos_client import requests, types
-from memos_client.errors import ConnectionFailed, MemOSError
+from memos_client import files, requests, types
+from memos_client.errors import APIError, ConnectionFailed, MemOSError
 from memos_client.requests import (
     AnswerOptions,
     ChangeOptions,
@@ -18,6 +20,7 @@ from memos_client.requests import (
     ContextOptions,
     DocumentOptions,
     Identity,
+    ImportOptions,
     MemoryChange,
     MemoryListOptions,
     Message,
@@ -61,6 +64,7 @@ class MemOS:
         self.memories = Memories(self)
         self.sessions = Sessions(self)
         self.documents = Documents(self)
+        self.imports = Imports(self)
         self.changes = Changes(self)
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> types.Ingested:
@@ -131,7 +135,8 @@ class MemOS:
                     request.method, request.path, timeout=seconds, **arguments(request, headers)
                 )
                 if response.is_success:
-                    answer: T = response.json()
+                    body: Any = response.json() if response.content else None
+                    answer: T = body
                     return answer
                 error = error_of(response)
             except httpx2.TransportError as broken:
@@ -271,6 +276,37 @@ class Documents:
 
     def delete(self, document_id: str, *, namespace: str | None = None) -> types.DocumentDeleted:
         return self._client.send(requests.delete_document(document_id, self._client.namespace_of(namespace)))
+
+
+class Imports:
+    """What other programs exported, taken in by a job of the server."""
+
+    def __init__(self, client: MemOS) -> None:
+        self._client = client
+
+    def start(self, path: files.FilePath, **options: Unpack[ImportOptions]) -> types.Import:
+        """Sends a file in parts, however large it is, and starts its import; `get` says how far that is.
+
+        A part that the connection loses is sent again. Of a file that is refused nothing stays on the server. Raises
+        OSError for one that cannot be read.
+        """
+        named = self._client.namespace_of(options.get("namespace"))
+        size, sha256 = files.measure(path)
+        upload = self._client.send(requests.start_upload(named, Path(path).name, size, sha256))
+        try:
+            for number in range(upload["parts"]):
+                part = files.read_part(path, number, upload["part_bytes"])
+                self._client.send(requests.send_part(upload["id"], number, part))
+            started = self._client.send(requests.start_import(upload["id"], {**options, "namespace": named}))
+        except (APIError, OSError):
+            with contextlib.suppress(MemOSError):
+                self._client.send(requests.delete_upload(upload["id"]))
+            raise
+        return started
+
+    def get(self, import_id: Identity) -> types.Import:
+        """How far it is, and what came of it."""
+        return self._client.send(requests.get_import(import_id))
 
 
 class Changes:

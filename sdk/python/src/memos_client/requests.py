@@ -12,6 +12,8 @@ from memos_client.transport import Request, path_of, without_none
 
 Moment = datetime | str
 Identity = UUID | str
+# Seconds that the server may take to read a large file through before it answers.
+READING = 120.0
 
 
 class Message(TypedDict, total=False):
@@ -141,6 +143,14 @@ class DocumentOptions(TypedDict, total=False):
     idempotency_key: str
 
 
+class ImportOptions(TypedDict, total=False):
+    """`format`: where it comes from; left out, its content tells. `speaker`: who said what the user said."""
+
+    namespace: str
+    format: types.ImportFormatEnum
+    speaker: str
+
+
 def remember(what: str | Sequence[Message], options: Mapping[str, Any]) -> Request[types.Ingested]:
     body, key = _split(options)
     told = {"text": what} if isinstance(what, str) else {"messages": [dict(one) for one in what]}
@@ -230,6 +240,27 @@ def get_document(document_id: str, namespace: str) -> Request[types.DocumentDeta
 
 def delete_document(document_id: str, namespace: str) -> Request[types.DocumentDeleted]:
     return Request("DELETE", path_of("v1", "documents", document_id), params={"namespace": namespace})
+
+
+def start_upload(namespace: str, name: str, size: int, sha256: str) -> Request[types.Upload]:
+    body = {"namespace": namespace, "name": name, "bytes": size, "sha256": sha256}
+    return Request("POST", "/v1/uploads", body=body)
+
+
+def send_part(upload_id: Identity, number: int, content: bytes) -> Request[None]:
+    return Request("PUT", path_of("v1", "uploads", upload_id, "parts", number), content=content)
+
+
+def delete_upload(upload_id: Identity) -> Request[None]:
+    return Request("DELETE", path_of("v1", "uploads", upload_id))
+
+
+def start_import(upload_id: Identity, options: Mapping[str, Any]) -> Request[types.Import]:
+    return Request("POST", "/v1/imports", body={**options, "upload": upload_id}, once=True, patience=READING)
+
+
+def get_import(import_id: Identity) -> Request[types.Import]:
+    return Request("GET", path_of("v1", "imports", import_id))
 
 
 def list_changes(options: Mapping[str, Any]) -> Request[types.ChangeList]:

@@ -24,12 +24,14 @@ FIRST_PAUSE = 0.5
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
     """A request whose answer is a T. `once`: the server keeps the Idempotency-Key, so that a repeat does nothing twice.
-    `asks`: it changes nothing. `patience`: seconds that the server may wait before it answers."""
+    `asks`: it changes nothing. `patience`: seconds that the server may wait before it answers. `content`: bytes that
+    are sent instead of a body in JSON."""
 
     method: str
     path: str
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    content: bytes | None = None
     once: bool = False
     asks: bool = False
     key: str | None = None
@@ -42,7 +44,7 @@ class Request(Generic[T]):
     @property
     def is_repeatable(self) -> bool:
         """Whether to send it again does no harm when nobody knows what became of it."""
-        return self.once or self.asks or self.method == "GET"
+        return self.once or self.asks or self.method in ("GET", "PUT")
 
 
 def path_of(*parts: object) -> str:
@@ -65,6 +67,9 @@ def arguments(request: Request[Any], headers: Mapping[str, str]) -> dict[str, An
     if request.body is not None:
         wanted["content"] = json.dumps(request.body, default=_encode).encode()
         wanted["headers"]["Content-Type"] = "application/json"
+    elif request.content is not None:
+        wanted["content"] = request.content
+        wanted["headers"]["Content-Type"] = "application/octet-stream"
     return wanted
 
 
