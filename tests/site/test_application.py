@@ -63,3 +63,23 @@ def test_what_fails_otherwise_is_said(monkeypatch: pytest.MonkeyPatch, capfd: py
     with pytest.raises(EmbeddedError, match=r"failed \(exit status 1\); what it wrote is above"):
         application.begin()
     assert "OperationalError" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+        "file = open(sys.executable, 'rb'); kept = mmap.mmap(file.fileno(), 4096, mmap.MAP_SHARED, mmap.PROT_READ)",
+    ],
+    ids=["nothing", "a thread", "a shared file"],
+)
+def test_the_tokenizer_counts_on_when_its_pages_were_let_go_of(before: str) -> None:
+    program = (
+        f"import mmap, sys, threading\n{before}\nfrom memory.text.tokens import count_tokens\ncount_tokens('ready')\n"
+        "from memos_site.application import _let_go_of_pages\n_let_go_of_pages('rs_bpe')\n"
+        "print(count_tokens('words that nobody asked before: zinnober quagga', 'cl100k_base'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 5
