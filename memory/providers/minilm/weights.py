@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,9 @@ HIDDEN = 384
 VOCABULARY = 30_522
 PRECISIONS = ("int8", "fp32")
 # Raise when the graph changes, so that a cached file of an older layout is not used.
-GRAPH_VERSION = 2
+GRAPH_VERSION = 3
+# Rows of the table of words that a process keeps: 3 MB.
+KEPT_WORDS = 2_048
 
 
 class WeightsError(RuntimeError):
@@ -25,15 +29,57 @@ def words_filename() -> str:
     return f"all-MiniLM-L6-v2-words-v{GRAPH_VERSION}.npy"
 
 
-def read_words(file: Path) -> np.ndarray:
-    """The table of word embeddings, float32 [30522, 384], mapped from `file`.
+def remove_earlier_files(folder: Path) -> None:
+    """Deletes from `folder` what earlier versions made, which need it no longer than they run."""
+    for version in range(1, GRAPH_VERSION):
+        for name in (*PRECISIONS, "words"):
+            for suffix in ("onnx", "onnx.lock", "npy"):
+                (folder / f"all-MiniLM-L6-v2-{name}-v{version}.{suffix}").unlink(missing_ok=True)
 
-    Raises WeightsError when it is damaged.
+
+class WordTable:
+    """The table of word embeddings, float32 [30522, 384], in `file`, of which the rows that are asked for are read.
+
+    Mapped, all of its 47 MB would soon be in memory: a page that is read brings those beside it. Raises WeightsError
+    when the file is damaged.
     """
-    try:
-        words: np.ndarray = np.load(file, mmap_mode="r")
-        if words.shape == (VOCABULARY, HIDDEN) and words.dtype == np.float32:
-            return words
-    except (ValueError, EOFError):
-        pass
-    raise WeightsError(f"{file} is damaged")
+
+    def __init__(self, file: Path) -> None:
+        try:
+            words = np.load(file, mmap_mode="r")
+        except (ValueError, EOFError) as error:
+            raise WeightsError(f"{file} is damaged") from error
+        if words.shape != (VOCABULARY, HIDDEN) or words.dtype != np.float32:
+            raise WeightsError(f"{file} is damaged")
+        self._begin: int = words.offset
+        self._file = file.open("rb", buffering=0)
+        self._reading = threading.Lock()
+        self._start_anew(0)
+
+    def find(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The embeddings of `ids`, int32 of any shape: where each is among the rows of a table, int32 of the same shape,
+        and that table, float32 [rows, 384]."""
+        with self._reading:
+            places = self._places[ids]
+            if places.min(initial=0) < 0:
+                missing = np.unique(ids[places < 0])
+                if self._count + len(missing) > len(self._rows):
+                    missing = np.unique(ids)
+                    self._start_anew(len(missing))
+                self._read(missing)
+                places = self._places[ids]
+            return places, self._rows
+
+    def _start_anew(self, least: int) -> None:
+        # Runs under way keep the rows that they were given.
+        self._rows = np.empty((max(KEPT_WORDS, least), HIDDEN), dtype=np.float32)
+        self._places = np.full(VOCABULARY, -1, dtype=np.int32)
+        self._count = 0
+
+    def _read(self, words: np.ndarray) -> None:
+        row_bytes = self._rows.itemsize * HIDDEN
+        for word in words.tolist():
+            if os.preadv(self._file.fileno(), [self._rows[self._count]], self._begin + word * row_bytes) != row_bytes:
+                raise WeightsError(f"{self._file.name} is damaged")
+            self._places[word] = self._count
+            self._count += 1
