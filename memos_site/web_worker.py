@@ -17,7 +17,6 @@ import shutil
 import socket
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any
 
@@ -32,6 +31,7 @@ from memory.api.responses import error_body
 from memory.enums import ErrorCode
 from memos_site.forwarding import Forwarding
 from memos_site.long_requests import calls_answer, read_request_line
+from memos_site.request_threads import RequestThreads
 
 MAX_HEAD_BYTES = 65_536
 SPOOLED_BYTES = 131_072
@@ -202,10 +202,10 @@ class BufferedWorker(ThreadWorker):
             self.cfg.set("keepalive", 0)
         super().init_process()
 
-    def get_thread_pool(self) -> ThreadPoolExecutor:
+    def get_thread_pool(self) -> RequestThreads:
         """As many threads as there may be streams, or requests at once."""
         threads = settings.MEMOS_STREAM_THREADS if self.has_streams else self.cfg.threads
-        return ThreadPoolExecutor(max_workers=threads)
+        return RequestThreads(threads)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Takes connections from clients, or from the other workers, or takes none."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,6 +26,7 @@ from memory.retrieval.question import Question
 from memory.services.index.embedding import active_model
 from memory.services.recall.search import Ask, question_of
 from tests.retrieval.test_large_namespace import WORDS
+from tests.threads import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -207,13 +207,6 @@ def begun(work: Any) -> Any:
     part = beside.begin(work)
     assert part is not None
     return part
-
-
-def wait_until(holds: Any) -> None:
-    deadline = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def backend() -> int:

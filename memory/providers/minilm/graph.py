@@ -27,7 +27,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from memory.providers.minilm.weights import HIDDEN, VOCABULARY, WeightsError, words_filename
+from memory.providers.minilm.weights import HIDDEN, WeightsError, words_filename
 
 LAYERS = 6
 HEADS = 12

@@ -57,8 +57,8 @@ class WordTable:
         self._start_anew(0)
 
     def find(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The embeddings of `ids`, int32 of any shape: where each is among the rows of a table, int32 of the same shape,
-        and that table, float32 [rows, 384]."""
+        """The embeddings of `ids`, int32 of any shape: where each is in a table, int32 of the same shape, and that table,
+        float32 [rows, 384]."""
         with self._reading:
             places = self._places[ids]
             if places.min(initial=0) < 0:
