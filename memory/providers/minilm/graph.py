@@ -7,7 +7,7 @@ mean pooling and L2 normalisation, so one run maps token ids to sentence vectors
 With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column,
 activations a token (row) at run time, so that a text's vector does not depend on the texts it is batched with.
 
-Input  `words`: float32 [words, 384], the embeddings of the words that occur, which are read from a table beside the graph;
+Input  `words`: float32 [words, 384], the embeddings of words that occur, read from a table beside the graph;
 `input_ids`: int32 [batch, tokens], their places in it; `attention_mask`: int32 [batch, tokens].
 Output `embedding`: float32 [batch, 384], unit length.
 Sources: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers & Gurevych 2019 (mean pooling).

@@ -57,7 +57,7 @@ class WordTable:
         self._start_anew(0)
 
     def find(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The embeddings of `ids`, int32 of any shape: where each is in a table, int32 of the same shape, and that table,
+        """The embeddings of `ids`, int32 of any shape: where each is in a table, int32 of that shape, and the table,
         float32 [rows, 384]."""
         with self._reading:
             places = self._places[ids]
