@@ -30,7 +30,7 @@ _TURNS = frozenset(
 )
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=8_192)
 def _turns(word: str) -> bool:
     return word in _TURNS or bool(_NUMBER.search(word))
 
