@@ -36,7 +36,7 @@ from django.conf import settings
 from bench.scale_world import SIZES, World, word
 from bench.serving import Client, spread
 from memory.postgresql import reach
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memos_site import runtime
 
 NAMESPACES = {**{f"scale-{size}-0": size for size in SIZES}, "scale-filler-0": 8_000}

@@ -43,7 +43,7 @@ from memory.retrieval.filters import Condition, MemoryField, Operator
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
 from memory.services.index import hnsw_indexes
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.upkeep import keep_up
 from memory.services.tenancy.keys import issue_key
 from memory.services.tenancy.policy import put_policy

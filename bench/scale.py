@@ -42,7 +42,7 @@ from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.ivf_lists import LARGEST
 from memory.services.index.upkeep import keep_up
 from memory.services.tenancy.keys import issue_key

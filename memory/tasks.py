@@ -38,7 +38,7 @@ from memory.services.facts import store as facts_store
 from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
 from memory.services.imports import uploads
-from memory.services.index import changes, embedding, hnsw_indexes, marks
+from memory.services.index import changes, hnsw_indexes, marks, missing_vectors
 from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
@@ -121,7 +121,7 @@ def condense_session(namespace_id: int, session: str) -> int:
 def embed_pending() -> int:
     """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
     try:
-        return embedding.embed_pending(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+        return missing_vectors.embed_pending(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
     except EmbeddingUnavailable as error:
         log.warning("memories still wait for their vectors", extra={"reason": error.message})
         return 0

@@ -18,7 +18,7 @@ from memory.postgresql import reach
 from memory.postgresql.base import open_connection
 from memory.schedules import ensure_schedules
 from memory.services.audit import chain
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.tenancy.keys import issue_key
 from memory.types import system_access
 from memos_site.first_start import FirstStart

@@ -106,7 +106,7 @@ def post_worker_init(worker: Worker) -> None:
     from memory.retrieval.beside import open_second_thread
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
-    from memory.services.index.embedding import active_model
+    from memory.services.index.embedding_model import active_model
     from memory.stores import request_load
     from memory.text.timespan import spans
 

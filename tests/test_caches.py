@@ -9,7 +9,7 @@ import pytest
 from memory import caches
 from memory.models import Namespace
 from memory.retrieval import size
-from memory.services.index import embedding
+from memory.services.index import embedding_model
 from memory.services.monitoring import health
 from memory.services.tenancy import namespaces, policy
 from memory.types import system_access
@@ -84,13 +84,13 @@ def test_all_that_a_process_knows_is_forgotten_at_once(db):
             namespaces._ids.get(scope.namespace),
             policy._in_force.get(scope.namespace_id),
             size._counts.get(scope.namespace_id),
-            embedding._active.get(None),
+            embedding_model._active.get(None),
             health._probed.get(None),
         ]
 
     in_force = policy.in_force(scope.namespace_id)
     assert not size.is_large(scope)
-    model = embedding.active_model()
+    model = embedding_model.active_model()
     assert health.report().checks["embedding"] == "ok"
     assert known() == [namespace.pk, in_force, 0, model, "ok"]
     caches.forget_all()

@@ -11,7 +11,7 @@ from memory.enums import ARMS
 from memory.retrieval.arms import bm25
 from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.fusion import RARE_WORDS, SIGNALS, WORDS
-from memory.services.index.embedding import ActiveModel
+from memory.services.index.embedding_model import ActiveModel
 
 _PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")
 # Where a model is reached says nothing about the result, and an address may hold a password.

@@ -25,7 +25,7 @@ from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.recall.search import follow_policy
 from memory.services.replica.reads import read
 from memory.text.tokens import count_tokens

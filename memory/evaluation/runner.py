@@ -22,7 +22,7 @@ from memory.services.entities.extract import index_namespace
 from memory.services.evaluation import judgements, runs
 from memory.services.evaluation.runs import Measured, Options
 from memory.services.evaluation.scratch import embed_batches, scratch_namespace
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.memories.settle import settle_namespace
 from memory.services.preferences.read import read_namespace
 from memory.services.recall.search import Ask, questions

@@ -11,7 +11,7 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import AuditLog, ContextPack, Memory
 from memory.retrieval.render import NOTHING_FITS, QUOTED
 from memory.services.answers.extract import NOTHING_FITS_ZH, WORDS_ONLY
-from memory.services.index.embedding import ActiveModel
+from memory.services.index.embedding_model import ActiveModel
 from memory.text.tokens import count_tokens
 
 SAID = datetime(2024, 5, 8, 9, tzinfo=UTC)

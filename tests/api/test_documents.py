@@ -20,7 +20,7 @@ from memory.models import (
     Posting,
     Session,
 )
-from memory.services.index.embedding import embed_pending
+from memory.services.index.missing_vectors import embed_pending
 from memory.services.index.recount import differences
 from memory.services.ingestion import documents
 from memory.services.memories import edit

@@ -11,7 +11,7 @@ from django_q.status import Stat
 from prometheus_client.parser import text_string_to_metric_families
 
 from memory.models import EmbeddingModel
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.stores import redis as redis_store
 
 AWAY = redis.ConnectionError("away")

@@ -15,7 +15,7 @@ from gunicorn.http.errors import InvalidChunkSize, NoMoreData
 
 from memory.models import AuditLog, Memory, MemoryVector, NamespaceStat, Posting, Session
 from memory.providers.embedding.registry import provider_for
-from memory.services.index.embedding import embed_pending
+from memory.services.index.missing_vectors import embed_pending
 from memory.stores import redis as redis_store
 from memory.stores import window
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.models import AuditLog
-from memory.services.index.embedding import ActiveModel
+from memory.services.index.embedding_model import ActiveModel
 from memory.stores.redis import call
 
 BATCH = "/v1/search/batch"

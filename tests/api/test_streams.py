@@ -14,7 +14,7 @@ from memory.enums import ModelCallStatus, Role
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory
 from memory.providers.calls import call_ended
-from memory.services.index.embedding import ActiveModel
+from memory.services.index.embedding_model import ActiveModel
 from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 FACTS = (

@@ -9,15 +9,15 @@ from django.utils import timezone
 from memory import caches
 from memory.demo.seed import seed_demo_namespace
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.services.index import embedding
+from memory.services.index import embedding_model, missing_vectors
 from memory.types import system_access
 
 
 @pytest.fixture(autouse=True)
 def _demo(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
-    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
-    monkeypatch.setattr(embedding, "BATCH", 20)
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(missing_vectors.time, "sleep", lambda _: None)
+    monkeypatch.setattr(missing_vectors, "BATCH", 20)
     seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())
 
 
@@ -32,7 +32,7 @@ def test_the_configured_model_needs_no_switch() -> None:
 
 
 def test_interrupted_it_says_how_to_go_on_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, made = embedding._insert_vectors, []
+    whole, made = missing_vectors._insert_vectors, []
 
     def interrupted(*arguments):
         if len(made) == 2:
@@ -40,14 +40,14 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(monkeypatch: pytest.Monkey
         made.append(True)
         whole(*arguments)
 
-    monkeypatch.setattr(embedding, "_insert_vectors", interrupted)
+    monkeypatch.setattr(missing_vectors, "_insert_vectors", interrupted)
     with pytest.raises(CommandError, match="reembed --provider hash --model hash-64") as stopped:
         run("--model", "hash-64")
     assert stopped.value.returncode == 130
     assert "search uses hash/hash-256 (256)" in str(stopped.value)
     assert MemoryVector.objects.across_namespaces().filter(model__name="hash-64").count() == 40
 
-    monkeypatch.setattr(embedding, "_insert_vectors", whole)
+    monkeypatch.setattr(missing_vectors, "_insert_vectors", whole)
     out = run("--model", "hash-64")
     assert "Search uses hash/hash-64 (64) now, 77 vectors" in out
     assert "MEMOS_EMBEDDING_MODEL=hash-64" in out

@@ -24,7 +24,7 @@ from memory.providers.minilm import model as model_files
 from memory.providers.minilm.model import MiniLM, ensure_graph
 from memory.providers.minilm.weights import HIDDEN, WeightsError, graph_filename, words_filename
 from memory.services.diagnosis import diagnose
-from memory.services.index import embedding
+from memory.services.index import embedding_model, missing_vectors
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask, search
 from memory.text.question_frames import FRAMES, take_out
@@ -290,8 +290,8 @@ def test_a_server_of_the_former_default_goes_on_until_it_is_switched(alice, reme
         found = search(alice.scope, Ask(text, 1, timezone.now()))
         return found.hits[0].text, found.retrieval.weights["dense"]
 
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
-    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(missing_vectors.time, "sleep", lambda _: None)
     former = "all-MiniLM-L6-v2-int8"
     peanuts = "My daughter is allergic to peanuts."
     here = {"MEMOS_EMBEDDING_PROVIDER": "minilm", "MEMOS_MODEL_DIR": model_dir}

@@ -13,7 +13,8 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding.openai import BATCH, OpenAIEmbedding
 from memory.providers.embedding.registry import provider_for, read_configured_model
-from memory.services.index.embedding import active_model, embed_pending
+from memory.services.index.embedding_model import active_model
+from memory.services.index.missing_vectors import embed_pending
 from tests.providers.endpoint import Endpoint, serving
 
 WIDTH = 4

@@ -18,7 +18,8 @@ from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model, embed_pending
+from memory.services.index.embedding_model import active_model
+from memory.services.index.missing_vectors import embed_pending
 from memory.services.memories import edit
 from memory.types import system_access
 

@@ -23,7 +23,7 @@ from memory.postgresql import reach
 from memory.retrieval import beside, places
 from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.question import Question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.recall.search import Ask, question_of
 from tests.retrieval.test_large_namespace import WORDS
 from tests.threads import wait_until

@@ -29,7 +29,8 @@ from memory.retrieval.filters import (
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model, embed_pending
+from memory.services.index.embedding_model import active_model
+from memory.services.index.missing_vectors import embed_pending
 from memory.services.memories.edit import edit
 from memory.types import system_access
 

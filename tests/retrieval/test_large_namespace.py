@@ -19,7 +19,7 @@ from memory.retrieval.filters import Condition, MemoryField, Not, Operator
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index import common_terms, ivf_lists
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.upkeep import keep_up
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit

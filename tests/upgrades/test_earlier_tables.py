@@ -12,8 +12,8 @@ from django.db import connection
 from memory import caches
 from memory.models import EvaluationRun, Memory, MemoryVector
 from memory.models.keys import new_id
-from memory.services.index import embedding, marks
-from memory.services.index.embedding import embed_pending
+from memory.services.index import embedding_model, marks
+from memory.services.index.missing_vectors import embed_pending
 
 LONG = ("The lighthouse keeper wrote a letter about the storm to his sister in the south of the island. " * 60).strip()
 
@@ -57,7 +57,7 @@ def insert_evaluations() -> tuple[dict[object, int], dict[int, tuple[str, bool]]
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
     long, short, none = (remember(alice, text) for text in (LONG, "short", "has none"))
     MemoryVector.objects.across_namespaces().filter(memory_id=none).delete()
     try:

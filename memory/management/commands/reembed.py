@@ -12,7 +12,7 @@ from memory.errors import MemosError
 from memory.models import EmbeddingModel
 from memory.providers.embedding import PROVIDERS
 from memory.providers.embedding.registry import find_kind, read_configured_model
-from memory.services.index.embedding import prune_retired, reembed
+from memory.services.index.missing_vectors import prune_retired, reembed
 
 
 class Command(BaseCommand):

@@ -14,7 +14,7 @@ from memory.retrieval.hits import Hit
 from memory.retrieval.render import NOTHING_FITS, QUOTED
 from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.sources import AnswerSources
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.recall.query import QueryAnswer
 from memory.text.analysis import cjk_share
 from memory.text.answers import Composed, Excerpt, Newer, Source, compose, excerpts

@@ -15,7 +15,7 @@ from memory.providers.rerank.registry import find_reranker
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index import hnsw_indexes as indexes
 from memory.services.index import marks
-from memory.services.index.embedding import pending_count
+from memory.services.index.missing_vectors import pending_count
 
 
 def embedding_works() -> Finding:

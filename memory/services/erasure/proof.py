@@ -31,7 +31,7 @@ from memory.services.erasure.sessions import (
     count_windows,
     count_working_memory,
 )
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 
 PROBES = 20
 _LOOKED_AT = 50

@@ -20,7 +20,7 @@ from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
 from memory.retrieval.size import is_large
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.types import Access, Scope
 
 # Namespaces that one search by meaning looks through: each costs a search of its own.

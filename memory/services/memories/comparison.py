@@ -21,7 +21,7 @@ from memory.governance.supersession import list_search_terms, settle, updating_t
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
 from memory.text.clauses import clauses
 from memory.text.utterances import Statement, live_statements

@@ -16,7 +16,7 @@ from memory.models import EmbeddingModel
 from memory.postgresql import reach, replica
 from memory.postgresql.replica import Lag, ReplicaAway
 from memory.services.backup import scheduled
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.jobs.waiting import queue_status
 from memory.services.memories import unsure_pairs
 from memory.services.monitoring import stats

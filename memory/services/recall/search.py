@@ -23,7 +23,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import ActiveModel, active_model
+from memory.services.index.embedding_model import ActiveModel, active_model
 from memory.services.replica.reads import read
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope

@@ -8,7 +8,7 @@ from itertools import groupby
 from memory import caller, deadline
 from memory.errors import EmbeddingRefused, MemosError
 from memory.postgresql import reach
-from memory.services.index.embedding import ActiveModel, active_model
+from memory.services.index.embedding_model import ActiveModel, active_model
 from memory.services.recall.search import Ask, SearchResult, Started, search
 from memory.types import Scope
 

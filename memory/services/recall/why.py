@@ -24,7 +24,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
 from memory.services.recall.search import Ask, follow_policy, questions
 from memory.services.tenancy.policy import in_force

@@ -11,7 +11,7 @@ from memory.retrieval.fusion import Ranking
 from memory.retrieval.hits import Hit
 from memory.retrieval.pipeline import Retrieval, first_stage, retrieve
 from memory.retrieval.question import Question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.recall.search import Ask, follow_policy, question_of
 from memory.types import Scope
 

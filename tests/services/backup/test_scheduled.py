@@ -16,7 +16,7 @@ from memory.errors import BackupError
 from memory.models import AuditLog, Job, UpkeepMark
 from memory.services.backup import create, scheduled
 from memory.services.diagnosis import storage
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.jobs import manage
 from memory.services.monitoring import health, stats
 from memory.types import system_access

@@ -29,7 +29,7 @@ from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.local import load_from_file
 from memory.services.imports.source import UnreadableImport
 from memory.services.index import ivf_lists
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.ivf_transfer import ArrivingLists, FiledPassage
 from memory.services.index.upkeep import UpkeepReport, keep_up
 from memory.services.ingestion.documents import put_document

@@ -41,7 +41,7 @@ from memory.services.erasure.holder import Erased
 from memory.services.erasure.requests import Target
 from memory.services.evaluation import judgements
 from memory.services.index import ivf_lists, upkeep
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.jobs import queue

@@ -8,7 +8,7 @@ from memory.services.imports.detect import recognise
 from memory.services.imports.source import SourceTurn, name_session
 from memory.services.imports.survey import list_turns
 from memory.services.imports.take_in import take_in
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.types import NewMemory
 from tests.services.imports.exports import chatgpt, write
 from tests.threads import together

@@ -18,15 +18,10 @@ from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector
 from memory.postgresql import reach
 from memory.providers.embedding.hash import HashEmbedding
 from memory.providers.embedding.registry import provider_for
-from memory.services.index import embedding, marks
-from memory.services.index.embedding import (
-    active_model,
-    embed_or_none,
-    embed_pending,
-    pending_count,
-    prune_retired,
-    reembed,
-)
+from memory.services.index import embedding, embedding_model, marks, missing_vectors
+from memory.services.index.embedding import embed_or_none
+from memory.services.index.embedding_model import active_model
+from memory.services.index.missing_vectors import embed_pending, pending_count, prune_retired, reembed
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.recall.query import query
@@ -53,9 +48,9 @@ class Provider(HashEmbedding):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
-    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
-    monkeypatch.setattr(embedding, "BATCH", 4)
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(missing_vectors.time, "sleep", lambda _: None)
+    monkeypatch.setattr(missing_vectors, "BATCH", 4)
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +67,7 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Provider]:
     def lookup(provider: str, name: str, dimensions: int = 0) -> Provider:
         return made.setdefault(name, Provider(name))
 
-    monkeypatch.setattr(embedding, "provider_for", lookup)
+    monkeypatch.setattr(embedding_model, "provider_for", lookup)
     return made
 
 
@@ -106,7 +101,7 @@ def test_the_stored_model_goes_before_the_configured_one(db, settings):
 
 
 def test_what_a_process_knows_is_asked_again_after_a_while_only(db, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(100.0))
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(100.0))
     active_model()
     with django_assert_num_queries(0):
         active_model()
@@ -117,10 +112,10 @@ def test_what_a_process_knows_is_asked_again_after_a_while_only(db, monkeypatch,
 
 def test_the_database_keeps_one_model_active(db):
     active_model()
-    other = embedding._model_row("hash", "hash-32")
+    other = embedding_model.find_model_row("hash", "hash-32")
     assert other.state == EmbeddingState.BUILDING
     # What a process does that found no active model a moment before another made one.
-    assert embedding._first_model().name == "hash-256"
+    assert embedding_model._first_model().name == "hash-256"
     assert EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).count() == 1
 
 
@@ -256,12 +251,12 @@ def test_memories_that_a_process_stores_under_the_former_model_after_the_switch_
 
     def late(_: float) -> None:
         former = EmbeddingModel.objects.get(name="hash-256")
-        stale = embedding.ActiveModel(former.pk, "hash", "hash-256", 256)
+        stale = embedding_model.ActiveModel(former.pk, "hash", "hash-256", 256)
         with monkeypatch.context() as patch:
-            patch.setattr(embedding, "active_model", lambda **_: stale)
+            patch.setattr(embedding_model, "active_model", lambda **_: stale)
             remember(alice, "a late zebra")
 
-    monkeypatch.setattr(embedding.time, "sleep", late)
+    monkeypatch.setattr(missing_vectors.time, "sleep", late)
     switch()
 
     assert Memory.objects.across_namespaces().count() == vectors_of("hash-64").count() == 2
@@ -316,14 +311,14 @@ def test_with_the_other_provider_away_nothing_is_switched(alice, remember, provi
 
 def test_a_vector_of_a_text_that_changed_meanwhile_is_not_kept(alice, remember, monkeypatch):
     identity = remember(alice, "old words")
-    whole = embedding._insert_vectors
+    whole = missing_vectors._insert_vectors
 
     def edited_before(*arguments: Any) -> None:
-        monkeypatch.setattr(embedding, "_insert_vectors", whole)
+        monkeypatch.setattr(missing_vectors, "_insert_vectors", whole)
         Memory.objects.across_namespaces().filter(pk=identity).update(text="new words", content_hash=b"\1" * 32)
         whole(*arguments)
 
-    monkeypatch.setattr(embedding, "_insert_vectors", edited_before)
+    monkeypatch.setattr(missing_vectors, "_insert_vectors", edited_before)
     switch()
     expected = provider_for("hash", "hash-64").embed(["new words"])[0]
     assert np.allclose(vectors_of("hash-64").get().embedding, expected, atol=1e-3)

@@ -25,7 +25,7 @@ from memory.retrieval.question import Question, question
 from memory.services.diagnosis.finding import OK, WARN, Finding
 from memory.services.diagnosis.search import hnsw_indexes as doctor
 from memory.services.index import hnsw_indexes
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.hnsw_indexes import HnswReport, keep_up
 from memory.services.index.upkeep import keep_up as keep_up_lists
 from memory.services.ingestion.ingest import ingest_batch

@@ -15,15 +15,15 @@ from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.providers.embedding.hash import HashEmbedding
 from memory.providers.embedding.registry import provider_for
-from memory.services.index import embedding, marks
-from memory.services.index.embedding import embed_pending, pending_count, reembed
+from memory.services.index import embedding, embedding_model, marks, missing_vectors
+from memory.services.index.missing_vectors import embed_pending, pending_count, reembed
 from tests.vectorless import take_vectors
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
-    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(missing_vectors.time, "sleep", lambda _: None)
 
 
 @pytest.fixture
@@ -110,9 +110,10 @@ def test_a_process_that_knows_the_former_model_stores_memories_that_wait(alice, 
     remember(alice, "early")
     switch()
     former = EmbeddingModel.objects.get(state=EmbeddingState.RETIRED)
-    stale = embedding.ActiveModel(former.pk, "hash", "hash-256", 256)
+    stale = embedding_model.ActiveModel(former.pk, "hash", "hash-256", 256)
     with monkeypatch.context() as patch:
-        patch.setattr(embedding, "active_model", lambda **_: stale)
+        for module in (embedding, missing_vectors):
+            patch.setattr(module, "active_model", lambda **_: stale)
         remember(alice, "late")
         assert embed_pending() == 1
     assert marked() == {"early": True, "late": False}
@@ -162,14 +163,14 @@ def test_wrong_marks_are_found_and_set_right_both_ways(alice, remember, monkeypa
 def test_a_vector_of_a_speaker_that_changed_meanwhile_is_not_kept(alice, remember, monkeypatch):
     identity = remember(alice, "old words", speaker="Ann")
     take_vectors(identity)
-    whole = embedding._insert_vectors
+    whole = missing_vectors._insert_vectors
 
     def renamed_before(*arguments: Any) -> None:
-        monkeypatch.setattr(embedding, "_insert_vectors", whole)
+        monkeypatch.setattr(missing_vectors, "_insert_vectors", whole)
         Memory.objects.across_namespaces().filter(pk=identity).update(speaker="Anna")
         whole(*arguments)
 
-    monkeypatch.setattr(embedding, "_insert_vectors", renamed_before)
+    monkeypatch.setattr(missing_vectors, "_insert_vectors", renamed_before)
     embed_pending()
     assert (MemoryVector.objects.across_namespaces().count(), marked()) == (0, {"old words": False})
 

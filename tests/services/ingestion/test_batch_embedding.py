@@ -16,8 +16,9 @@ from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector, Posting, Session
 from memory.providers.embedding.hash import HashEmbedding
-from memory.services.index import embedding, marks
-from memory.services.index.embedding import active_model, embed_pending
+from memory.services.index import embedding, embedding_model, marks
+from memory.services.index.embedding_model import active_model
+from memory.services.index.missing_vectors import embed_pending
 from memory.services.ingestion import ingest as module
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.tenancy.policy import put_policy
@@ -48,8 +49,8 @@ class Provider(HashEmbedding):
 @pytest.fixture
 def provider(db: None, monkeypatch: pytest.MonkeyPatch) -> Provider:
     made = Provider()
-    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
-    monkeypatch.setattr(embedding, "provider_for", lambda *_: made)
+    monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
+    monkeypatch.setattr(embedding_model, "provider_for", lambda *_: made)
     active_model()
     return made
 

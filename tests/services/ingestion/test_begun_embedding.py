@@ -14,7 +14,7 @@ from memory.enums import GateDecision
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding.hash import HashEmbedding
-from memory.services.index import embedding
+from memory.services.index import embedding_model
 from memory.services.ingestion.ingest import BEGUN_CHARS, ingest, ingest_batch
 from memory.types import NewMemory, Outcome
 
@@ -59,7 +59,7 @@ def elsewhere(alice: Any, remember: Any, monkeypatch: pytest.MonkeyPatch) -> Els
     # There is a model in use.
     remember(alice, "The kiln glows.")
     provider = Elsewhere()
-    monkeypatch.setattr(embedding, "provider_for", lambda *_: provider)
+    monkeypatch.setattr(embedding_model, "provider_for", lambda *_: provider)
     return provider
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import AuditLog, Document, DocumentChunk, Memory, MemoryVector, Posting
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.documents import delete_document, put_document
 from memory.services.sessions.reset import reset_session

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memory.errors import Conflict
 from memory.models import AuditLog, Memory, MemoryVector, NamespaceStat, QuarantinedItem, Session, WritesOfDay
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion import quarantine
 from memory.services.ingestion.ingest import ingest, ingest_batch

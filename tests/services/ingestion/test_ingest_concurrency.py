@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import AuditLog, IdempotencyRecord, Memory, MemoryVector, NamespaceStat, Posting, Session
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.sessions.reset import reset_session

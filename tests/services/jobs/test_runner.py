@@ -16,7 +16,7 @@ from memory import tasks
 from memory.errors import InvalidInput, NotFound
 from memory.models import Job
 from memory.schedules import ensure_schedules
-from memory.services.index import embedding
+from memory.services.index import missing_vectors
 from memory.services.jobs import manage, runner
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
 from memory.services.summaries import condense
@@ -239,7 +239,7 @@ class TestSchedules:
 
     def test_failures_in_a_row_are_one_row_that_the_next_good_run_settles(self, db, monkeypatch):
         with monkeypatch.context() as faulty:
-            faulty.setattr(embedding, "embed_pending", fails(OSError("away")))
+            faulty.setattr(missing_vectors, "embed_pending", fails(OSError("away")))
             for count in (1, 2, 3):
                 self.run()
                 assert self.rows() == [("failed", count)]

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from tests.threads import together
 

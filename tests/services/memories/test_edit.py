@@ -18,7 +18,7 @@ from memory.models.memory import content_hash
 from memory.retrieval.hits import Hit
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.jobs import queue
 from memory.services.memories import edit as curation

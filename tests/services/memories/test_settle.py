@@ -13,7 +13,8 @@ from django.utils import timezone
 from memory.enums import AuditEvent, LinkKind, Review
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVector, NamespaceStat, Posting, RetiredStatement, Session
 from memory.services.erasure.run import carry_out
-from memory.services.index.embedding import embed_memories, embed_pending, passages_to_embed
+from memory.services.index.embedding import embed_memories, passages_to_embed
+from memory.services.index.missing_vectors import embed_pending
 from memory.services.memories import edit, outcome
 from memory.services.memories import settle as settling
 from memory.services.sessions.reset import reset_session

@@ -9,7 +9,7 @@ from django.db import InterfaceError, connection
 from django_q.models import OrmQ
 from django_q.status import Stat
 
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding_model import active_model
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
 from memory.services.monitoring import health
 from memory.stores import redis as redis_store

@@ -1,0 +1,178 @@
+"""Which embedding model is in use, and vectors of questions by it."""
+
+from __future__ import annotations
+
+import contextvars
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from memory.caches import Cache, for_seconds
+from memory.enums import EmbeddingState
+from memory.errors import EmbeddingUnavailable
+from memory.models import EmbeddingModel
+from memory.postgresql import reach
+from memory.providers.embedding.interface import EmbedsElsewhere, Pending
+from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
+from memory.stores import model_calls
+from memory.text.question_frames import take_out
+from memory.text.requests import REQUESTS
+
+# How long a process may go on with the model it knows after another one became active.
+KNOWN_SECONDS = 3.0
+# A question that is asked again (an agent tries again, another one asks the same) is not embedded again.
+QUESTION_SECONDS = 600.0
+QUESTIONS_KEPT = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveModel:
+    """The model that search uses: its row's id and what makes its vectors."""
+
+    id: int
+    provider_name: str
+    name: str
+    dimensions: int
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        return provider_for(self.provider_name, self.name, self.dimensions)
+
+    @property
+    def calls_network(self) -> bool:
+        """Whether its vectors are made elsewhere, and may cost something."""
+        return self.provider_name == "openai"
+
+    @property
+    def is_minilm(self) -> bool:
+        """Whether its cosines are those that weights learned for MiniLM hold for."""
+        return self.provider_name == "minilm"
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
+        return self.check(self.provider.embed(texts))
+
+    def check(self, vectors: np.ndarray) -> np.ndarray:
+        """What the provider answered. Raises EmbeddingUnavailable for vectors of another length."""
+        if vectors.shape[1:] != (self.dimensions,):
+            raise EmbeddingUnavailable(
+                f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
+                "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
+            )
+        model_calls.note_answer(model_calls.EMBEDDING)
+        return vectors
+
+    def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
+        """As `embed`, of questions to be compared with memories: without what all questions have in common."""
+        return self._take_frames_out(self.embed(texts))
+
+    def _take_frames_out(self, vectors: np.ndarray) -> np.ndarray:
+        frames = self.provider.frames()
+        return vectors if frames is None else take_out(frames, vectors)
+
+    def embed_requests(self) -> np.ndarray:
+        """Vectors of requests of all kinds, float32 [requests, dimensions], made once a process; none for a model of
+        which it was not measured what they say. Raises EmbeddingUnavailable."""
+        known = _requests.get(self.id)
+        if known is not None:
+            return known
+        asked = REQUESTS if self.is_minilm else ()
+        return _requests.put(
+            self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
+        )
+
+    def start_embedding(self, text: str) -> Pending | np.ndarray:
+        """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
+        made within the last QUESTION_SECONDS."""
+        key = (
+            self.id,
+            reach.current(),
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
+        )
+        known = _questions.get(key)
+        if known is not None:
+            return known
+        provider = self.provider
+        if isinstance(provider, EmbedsElsewhere) and (pending := provider.start([text])) is not None:
+            return _PendingQuestion(
+                pending, lambda vectors: _questions.put(key, self._take_frames_out(self.check(vectors))[0])
+            )
+        # In the caller's context: the call of a model over the network is put down to whoever asks.
+        context = contextvars.copy_context()
+        return _beside().submit(context.run, lambda: _questions.put(key, self.embed_questions([text])[0]))
+
+
+class _PendingQuestion:
+    """The vector of a question: `finish` makes it of what the model answers."""
+
+    def __init__(self, pending: Pending, finish: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._pending = pending
+        self._finish = finish
+        self._vector: np.ndarray | None = None
+
+    def result(self) -> np.ndarray:
+        if self._vector is None:
+            self._vector = self._finish(self._pending.result())
+        return self._vector
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """As many threads as a web process answers requests with: none waits for another's vector."""
+    return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
+
+
+# By model, whose they are, so that nobody can tell by the time it takes what others asked, and digest: no text is kept.
+_questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
+# By model: of one process there is one in use, and for a moment a former one.
+_requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
+# It has one key.
+_active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
+
+
+def active_model(*, choose: bool = True) -> ActiveModel:
+    """The active model; on an empty server the configured one becomes it, if the caller may `choose`.
+
+    Raises EmbeddingUnavailable.
+    """
+    known = _active.get(None)
+    if known is not None:
+        return known
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if row is None and not choose:
+        raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
+    row = row or _first_model()
+    return _active.put(None, ActiveModel(row.pk, row.provider, row.name, row.dimensions))
+
+
+def _first_model() -> EmbeddingModel:
+    provider, name = read_configured_model()
+    row = find_model_row(provider, name)
+    try:
+        with transaction.atomic():
+            EmbeddingModel.objects.filter(pk=row.pk).update(state=EmbeddingState.ACTIVE)
+    except IntegrityError:
+        # Another process was faster with another model.
+        return EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE)
+    row.state = EmbeddingState.ACTIVE
+    return row
+
+
+def find_model_row(provider: str, name: str) -> EmbeddingModel:
+    """The row of a model, which is made if there is none. Raises EmbeddingUnavailable."""
+    dimensions = provider_for(provider, name).dimensions
+    row, _ = EmbeddingModel.objects.get_or_create(
+        provider=provider, name=name, dimensions=dimensions, defaults={"state": EmbeddingState.BUILDING}
+    )
+    return row
+
+
+def forget_active_model() -> None:
+    """This process asks anew which model is active."""
+    _active.clear()

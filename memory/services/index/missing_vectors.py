@@ -1,0 +1,245 @@
+"""Vectors for memories that lack one, and the switch to another model."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from django.db import connection, transaction
+
+from memory import audit, caller
+from memory.enums import AuditEvent, EmbeddingState, MemoryState
+from memory.errors import BudgetExceeded, EmbeddingRefused, InvalidInput
+from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.locks import Lock, try_lock
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.search import has_vector
+from memory.services.index import marks
+from memory.services.index.embedding import passages_to_embed
+from memory.services.index.embedding_model import (
+    KNOWN_SECONDS,
+    ActiveModel,
+    active_model,
+    find_model_row,
+    forget_active_model,
+)
+from memory.services.index.searchable_text import Span, spans_out_of_search
+from memory.services.jobs import runner
+from memory.text.utterances import live_text
+from memory.text.vectors import halfvec_literal
+
+log = logging.getLogger("memos.embedding")
+
+# What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
+BATCH = 128
+
+
+def pending_count() -> int:
+    """Active memories that wait for their vector."""
+    return Memory.objects.across_namespaces().awaiting_vector().count()
+
+
+def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
+    """Makes missing vectors of the active model, in batches that are each kept; returns of how many memories.
+
+    Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
+    refuses is stepped over, and so are the memories of a namespace that has spent its budget of model calls. Raises
+    EmbeddingUnavailable when the provider is away; what was made until then stays.
+    """
+    deadline = time.monotonic() + seconds
+    waiting = Memory.objects.across_namespaces().awaiting_vector()
+    with try_lock(Lock.EMBEDDING) as only:
+        made = 0
+        for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
+            made += batch
+            if runner.give_way() or time.monotonic() > deadline:
+                break
+        return made
+
+
+def reembed(
+    *, provider: str, name: str, actor: str, now: Callable[[], datetime], progress: Callable[[int, int], None]
+) -> EmbeddingModel:
+    """Builds the vectors of another model beside the present ones and switches when none is missing.
+
+    Search keeps using the present model until the switch, which is one row's change. Resumable: a second call goes on
+    where the first ended. `progress(done, total)` is called after every batch. The former model's vectors are kept
+    until `prune_retired`. Raises EmbeddingUnavailable, InvalidInput.
+    """
+    target = find_model_row(provider, name)
+    if target.state == EmbeddingState.ACTIVE:
+        raise InvalidInput(f"{target} is the active model already: there is nothing to switch to.")
+    model = ActiveModel(target.pk, target.provider, target.name, target.dimensions)
+    memories = Memory.objects.across_namespaces()
+    total = memories.count()
+    done = MemoryVector.objects.across_namespaces().filter(model_id=target.pk, passage=0).count()
+    progress(done, total)
+    lacking = memories.filter(~has_vector(target.pk))
+    for made in _fill(model, lacking):
+        done += made
+        progress(min(done, total), total)
+    with transaction.atomic():
+        former = EmbeddingModel.objects.select_for_update().filter(state=EmbeddingState.ACTIVE).first()
+        EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).update(state=EmbeddingState.RETIRED)
+        EmbeddingModel.objects.filter(pk=target.pk).update(state=EmbeddingState.ACTIVE, activated_at=now())
+        audit.record_system(
+            actor,
+            AuditEvent.REEMBED,
+            subject=str(target),
+            details={"from": str(former) if former else None, "to": str(target), "vectors": done},
+            now=now(),
+        )
+    marks.correct_marks()
+    forget_active_model()
+    # Processes that still know the former model may have stored memories with its vectors only.
+    time.sleep(KNOWN_SECONDS + 0.5)
+    for made in _fill(model, lacking):
+        done += made
+        progress(done, max(done, total))
+    marks.correct_marks()
+    target.refresh_from_db()
+    return target
+
+
+def prune_retired() -> int:
+    """Deletes the vectors of models that are no longer active; returns how many."""
+    deleted, _ = MemoryVector.objects.across_namespaces().filter(model__state=EmbeddingState.RETIRED).delete()
+    EmbeddingModel.objects.filter(state=EmbeddingState.RETIRED).delete()
+    return deleted
+
+
+def _fill(
+    model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf"), may_wait: bool = False
+) -> Iterator[int]:
+    """Makes the vectors that are `lacking` batch by batch, oldest memories first; yields how many memories got theirs.
+
+    Asks anew for every batch.
+    """
+    made = 0
+    last_id = None
+    while made < limit:
+        rows = lacking if last_id is None else lacking.filter(pk__gt=last_id)
+        columns = ("pk", "namespace_id", "content_hash", "retired_spans", "text", "speaker", "context")
+        found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
+        if not found:
+            return
+        last_id = found[-1][0]
+        held = spans_out_of_search({row[1] for row in found}, [row[0] for row in found])
+        for batch in _batches([_pending(row, held.get(row[0], ())) for row in found]):
+            kept = _embed_and_insert(model, batch, may_wait=may_wait)
+            made += kept
+            yield kept
+
+
+class _Pending(NamedTuple):
+    """A memory without vectors; its passages were cut from the text of that hash, without the retired spans."""
+
+    memory_id: UUID
+    namespace_id: int
+    content_hash: bytes
+    retired_spans: list[int]
+    speaker: str
+    context: str
+    passages: list[str]
+
+
+def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str], held: Sequence[Span]) -> _Pending:
+    memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
+    passages = passages_to_embed(live_text(text, [*spans_of(retired_spans), *held]), speaker, context)
+    return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, speaker, context, passages)
+
+
+def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
+    """The memories in groups of at most BATCH passages; a memory that has more is a group of its own."""
+    group: list[_Pending] = []
+    size = 0
+    for memory in memories:
+        if group and size + len(memory.passages) > BATCH:
+            yield group
+            group, size = [], 0
+        group.append(memory)
+        size += len(memory.passages)
+    yield group
+
+
+def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending], *, may_wait: bool) -> int:
+    """Stores the batch's vectors; one text that the provider refuses must not keep out the others.
+
+    What a namespace's budget does not allow now is left out where it `may_wait`. Else raises BudgetExceeded.
+    """
+    if model.calls_network:
+        # What a call costs is put down to one namespace.
+        by_namespace = sorted(batch, key=lambda memory: memory.namespace_id)
+        parts = [list(part) for _, part in groupby(by_namespace, key=lambda memory: memory.namespace_id)]
+        return sum(_embed_and_insert_of(model, part, may_wait=may_wait) for part in parts)
+    return _embed_and_insert_of(model, batch, may_wait=may_wait)
+
+
+def _embed_and_insert_of(model: ActiveModel, batch: Sequence[_Pending], *, may_wait: bool) -> int:
+    try:
+        with caller.within_namespace(batch[0].namespace_id):
+            vectors = model.embed([text for memory in batch for text in memory.passages])
+    except BudgetExceeded as error:
+        if not may_wait:
+            raise
+        # They wait for the budget, and other namespaces do not wait for them.
+        log.warning("memories still wait for their vectors", extra={"memories": len(batch), "reason": error.message})
+        return 0
+    except EmbeddingRefused as error:
+        if len(batch) == 1:
+            extra = {"memory": str(batch[0].memory_id), "reason": error.message}
+            log.warning("a memory stays without vector", extra=extra)
+            return 0
+        return sum(_embed_and_insert_of(model, [memory], may_wait=may_wait) for memory in batch)
+    _insert_vectors(model.id, batch, vectors)
+    return len(batch)
+
+
+def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarray) -> None:
+    places = [(memory, passage) for memory in batch for passage in range(len(memory.passages))]
+    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile. Locked in the
+    # order of ids, as everyone locks memories.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH input AS (
+                SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::text[], %s::text[],
+                                     %s::smallint[], %s::text[])
+                    AS v (memory_id, namespace_id, content_hash, retired, speaker, context, passage, embedding)
+            ), own AS MATERIALIZED (
+                SELECT m.namespace_id, m.id, m.state, m.embedded FROM input i
+                JOIN memory_memory m
+                  ON m.namespace_id = i.namespace_id AND m.id = i.memory_id AND m.content_hash = i.content_hash
+                 AND m.retired_spans = i.retired::int[] AND m.speaker = i.speaker AND m.context = i.context
+                WHERE i.passage = 0
+                ORDER BY m.id
+                FOR NO KEY UPDATE OF m
+            ), vectors AS (
+                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+                SELECT o.namespace_id, %s, o.id, i.passage, i.embedding::halfvec, o.state = %s
+                FROM own o JOIN input i ON i.namespace_id = o.namespace_id AND i.memory_id = o.id
+                ON CONFLICT DO NOTHING
+            )
+            UPDATE memory_memory m SET embedded = true FROM own o
+            WHERE m.namespace_id = o.namespace_id AND m.id = o.id AND NOT o.embedded
+              AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %s AND state = %s)
+            """,
+            [
+                [memory.memory_id for memory, _ in places],
+                [memory.namespace_id for memory, _ in places],
+                [memory.content_hash for memory, _ in places],
+                ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
+                [memory.speaker for memory, _ in places],
+                [memory.context for memory, _ in places],
+                [passage for _, passage in places],
+                [halfvec_literal(vector) for vector in vectors],
+                *(model_id, MemoryState.ACTIVE),
+                *(model_id, EmbeddingState.ACTIVE),
+            ],
+        )
