@@ -12,7 +12,7 @@ from memory.models import Memory, Namespace
 from memory.models.memory import content_hash
 
 # Memories of a namespace → how many such namespaces; the first of each is measured, FILLER fills the table.
-SIZES = {100: 20, 1_000: 10, 5_000: 4, 20_000: 1, 100_000: 1, 500_000: 1}
+SIZES = {100: 20, 1_000: 10, 5_000: 4, 10_000: 1, 20_000: 1, 100_000: 1, 500_000: 1}
 FILLER = 8_000
 TOTAL = 1_000_000
 # Beyond TOTAL, a table grows by namespaces of Zipf sizes until it has so many of them and the memories asked for.

@@ -43,9 +43,7 @@ def judge_fields(fields: Mapping[str, Any], *, policy: GatePolicy) -> FieldsVerd
 
     Linear in their length. What is worth little, contradictory or binary is no concern of a field.
     """
-    gate = replace(
-        policy, strict=False, worth_threshold=0.0, contradictions=GateAction.ACCEPT, binary=GateAction.QUARANTINE
-    )
+    gate = _find_policy_of_fields(policy)
     findings: list[tuple[str, Reason]] = []
     decisions = {GateDecision.ACCEPT}
     suspected = False
@@ -76,6 +74,13 @@ def judge_fields(fields: Mapping[str, Any], *, policy: GatePolicy) -> FieldsVerd
 
     values = {name: rewrite(value, name, name, 0) for name, value in fields.items()}
     return FieldsVerdict(severest(decisions), values, tuple(findings), suspected)
+
+
+@lru_cache(maxsize=256)
+def _find_policy_of_fields(policy: GatePolicy) -> GatePolicy:
+    return replace(
+        policy, strict=False, worth_threshold=0.0, contradictions=GateAction.ACCEPT, binary=GateAction.QUARANTINE
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -9,26 +9,24 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memory.gate.literals import Literals, find_literals, has_literals
 from memory.gate.patterns import one_line
 
 
 class Phrase(NamedTuple):
-    """What a phrase means, and its pattern, to be searched in one sentence; `marks`: without one of these it cannot be
-    there (empty: no telling).
-    """
+    """What a phrase means, and its pattern, to be searched in one sentence, which has `literals` if it has the phrase."""
 
     concept: str
     pattern: re.Pattern[str]
-    marks: tuple[str, ...]
+    literals: Literals
 
     def search(self, sentence: str) -> re.Match[str] | None:
-        if self.marks and not any(mark in sentence for mark in self.marks):
-            return None
-        return self.pattern.search(sentence)
+        return self.pattern.search(sentence) if has_literals(sentence, self.literals) else None
 
 
 def _phrase(concept: str, pattern: str, *, marks: str = "") -> Phrase:
-    return Phrase(concept, re.compile(one_line(pattern), re.MULTILINE), tuple(marks.split()))
+    compiled = re.compile(one_line(pattern), re.MULTILINE)
+    return Phrase(concept, compiled, (tuple(marks.split()),) if marks else find_literals(compiled))
 
 
 _VERBS = {
@@ -149,13 +147,11 @@ PHRASES = (
 (?!\s*[\[{]\s*\w+,)
         | "role" ?: ?"(?:system|developer)", ?"content" ?: | <\|?/?(?:im_start|system|inst|sys)\b | \[/?inst\]
         | ^\W{0,6}(?:end of user|begin system)\b""",
-        marks="system admin developer platform root inst sys im_start user",
     ),
     _phrase(
         "TOOLED",
         r"""\b(?:tool|plugin|api|mcp|function|connector)s? (?:\w+ )?(?:result|replied|reply|response|output|notice|description|requires?|returned|says|server)\b
         | \[\w{2,20}_(?:api|tool)\] | \bnext_?(?: )?(?:step|action)\b | \b(?:before|to) (?:continuing|continue|using any|resync|finish this|complete this)""",
-        marks="tool plugin api mcp function connector next before continu using resync finish complete",
     ),
     _phrase(
         "CALL",
@@ -165,7 +161,6 @@ PHRASES = (
         "SECRET_FILE",
         r"""~?/\.ssh\b|\bid_(?:rsa|ed25519)\b|(?<![\w])\.env\b|\bsecrets\.\w+|/etc/(?:passwd|shadow)|\bcredentials? file\b|\b(?:user's|owner's) api key\b
         |\.aws/credentials|\bwallet\.\w+|\benvironment variables?\b""",
-        marks="ssh id_ env environ secrets. /etc/ credential api aws wallet",
     ),
     _phrase(
         "NARRATED",
@@ -175,7 +170,6 @@ PHRASES = (
         |says?|said|shows?|showed|reads?|contained|had)\b
         | \b(?:comment|mail|e-?mail|pdf|file|page|letter|message|text|sms|post|note|flyer|banner|slide|ticket|review|advert|ad|caption|subject|sign|book|chapter
         |popup|website|site|invitation|résumé|cv|prompt|screenshot)\b[^.!?\n"“]{0,50}?\b(?:was|were|began|starts?|started|opened|ended|went|ran|saying|reading|titled|which|that|with)\b[^.!?\n"“]{0,20}["“]""",
-        marks="was were began start opened ended went ran saying reading titled which that with wrote typed tried entered pasted posted said say quote show read contain had whispered declared cried asked replied shouted answered muttered murmured ordered read:",
     ),
     _phrase(
         "ABOUT_ATTACKS",
@@ -210,9 +204,8 @@ PHRASES = (
         | \byou,? (?:the|this|an?|as an?) {_MACHINE}\b | \b(?:hello|hi|hey|dear) (?:scraper|crawler|spider|parser|summari[sz]er|machine|{_MACHINE})\b
         | \b(?:ai|llm|bot|machine|model|assistant|agent)s?[- ](?:only|facing)\b(?: section| part| text| note|[:.])
         | \bfor (?:ai|llm|bot|machine|model|assistant|agent)s?(?: eyes)? only\b""",
-        marks="assistant agent bot copilot model reader system ai llm gpt machine scraper crawler spider parser summari",
     ),
-    _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b", marks="if"),
+    _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b"),
     _phrase(
         "ASKS",
         r"""\b(?:when|whenever|if|once|as soon as|the (?:next )?(?:time|moment)|next time|every time|each time|upon
@@ -313,7 +306,6 @@ PHRASES = (
         r"""https?://|www\.|\b[\w.+\-]{1,40}@[\w\-]{1,40}\.\w{2,10}\b|\b(?:this|the following|my|the) (?:webhook|endpoint|url|server|address)(?: below)?\b|\b(?:every|each) (?:url|link|request|query)\b|\baccount (?:no\.? )?[\d]{3,}
         |\b(?:to|at|into) (?:[\w\-]{1,30}\.){1,3}(?:net|com|org|io|example|test|cn|xyz|ru|dev)\b|(?<=\s)\+\d[\d \-]{6,14}\d
         |\b555-\d{4}\b|\b(?:to|at|call) \+?\d[\d \-]{6,14}\d|\bexample\.(?:net|org|com)\b|\b\w+\.example\b""",
-        marks="to at call http www. every each @ account webhook endpoint url server address .net .com .org .io .example .test .cn .xyz .ru .dev +1 555 example.",
     ),
     _phrase(
         "LINK_DATA",
@@ -321,7 +313,6 @@ PHRASES = (
         |summary|user|secret|conversation|message|prompt))
         | \]\(https?://[^)\s?]{1,200}\?[^)\s]{0,80}=(?:\{|<|%7b|\$)[a-z_{ ]
         | \b(?:src|href|url)=["']?https?://[^"'\s>?]{1,200}\?[^"'\s>]{0,80}=(?:\{|%7b|\[|\$|<)""",
-        marks="http",
     ),
     _phrase(
         "UNLIMITED",
@@ -352,7 +343,6 @@ PHRASES = (
         r"""\byour (?:own |old |usual |current |safety |content |system |original |initial |built-in |house )*(?:system prompt|safety (?:training|rules|checks?|filters?|net)|filters?|guardrails|safeguards|restrictions
         |constraints|limitations|limits|guidelines|programming|alignment|training|instructions|directives|rules|prompt|briefing|context|polic(?:y|ies)|developers?|makers?|creators?|operators?|vendor|licen[cs]e)\b
         | \b(?:the|your) (?:content|safety|usage|system|operator's|developers?'?s?) (?:polic(?:y|ies)|rules?|prompt|message|wishes|instructions?|training)\b | \byou were (?:given|shipped|loaded|started|trained|set up|told|taught)\b""",
-        marks="your content safety usage system operator developer you",
     ),
     _phrase(
         "BELITTLED",
@@ -437,7 +427,6 @@ PHRASES = (
         "DANGER",
         r"""\brm -rf?\b|\bdrop (?:table|database)\b|\bpush (?:--force|-f)\b|\|\s?(?:ba)?sh\b|\btruncate table\b|\bmkfs\b
         |\bchmod 777\b|\b(?:curl|wget) \S+ ?\|""",
-        marks="rm drop push | truncate mkfs chmod curl wget",
     ),
     _phrase(
         "SABOTAGE",
@@ -452,7 +441,6 @@ PHRASES = (
         "REPORTED",
         r"""\b(?:he|she|they|someone|somebody|people|students|users|kids|attackers|(?:an?|one|another|some|the|my|our) (?!user|owner|operator|admin|system|developer)[a-z]+)(?: \w+)?
         [ ](?:tried|wanted|asked|told|ordered|tricked|got|made|orders|asks|tells|tricks) (?!you\b)(?:\w+ ){1,4}(?:to|into)\b""",
-        marks="tried wanted asked told order trick got made asks tells",
     ),
     _phrase(
         "WHOEVER",
@@ -467,7 +455,6 @@ PHRASES = (
     _phrase(
         "MINDED",
         r"""\b(?:your|its) (?:long[- ]term |core |permanent |own )*(?:memory|memories|knowledge|notes|mind|records|beliefs)\b | \b(?:what|everything|the things) you know\b""",
-        marks="memor knowledge notes mind records beliefs know",
     ),
     _phrase(
         "AS_MINE",
@@ -478,7 +465,6 @@ PHRASES = (
         "LINKED",
         r"""\bquery (?:string|parameters?)\b | \b(?:image|picture|link|markdown|url|gist|paste|search query|file name|address)\b[^.!?\n]{0,24}?\b(?:you (?:show|display|render|give|send|open|post)|url|next)\b
         | \b(?:public|shared|open) (?:gist|paste|pastebin|repo|repository|post|page|document|folder|channel)\b | \bimage urls?\b""",
-        marks="query image picture link markdown url gist paste search file address public shared open",
     ),
     _phrase(
         "DESCRIBED",

@@ -44,17 +44,19 @@ class _Sentence:
     def __init__(self, clause: ReadSentence, text: str) -> None:
         self.names = frozenset(clause.meanings)
         self._text = text[clause.start : clause.end]
-        self._looked_for: dict[str, bool] = {}
+        self._present: set[str] = set()
+        self._absent: set[str] = set()
 
     def has(self, meanings: frozenset[str]) -> bool:
-        return any(map(self._has, meanings))
+        """Whether a phrase of it has one of `meanings`."""
+        if meanings <= self._absent:
+            return False
+        return not meanings.isdisjoint(self._present) or any(map(self._look_for, meanings - self._absent))
 
-    def _has(self, meaning: str) -> bool:
-        known = self._looked_for.get(meaning)
-        if known is None:
-            known = any(phrase.search(self._text) for phrase in _phrases[meaning])
-            self._looked_for[meaning] = known
-        return known
+    def _look_for(self, meaning: str) -> bool:
+        is_there = any(phrase.search(self._text) for phrase in _phrases[meaning])
+        (self._present if is_there else self._absent).add(meaning)
+        return is_there
 
 
 @lru_cache(maxsize=4_096)

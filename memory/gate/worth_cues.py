@@ -9,22 +9,28 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memory.gate.literals import Literals, find_literals, has_literals
 from memory.gate.patterns import one_line
 
 
 class Cue(NamedTuple):
-    """What is looked for in the English and in the Chinese of a text: apart, for a text seldom has both."""
+    """What is looked for in the English and in the Chinese of a text: apart, for a text seldom has both. `literals` are
+    in each text that has the English."""
 
     english: re.Pattern[str]
     chinese: re.Pattern[str]
+    literals: Literals
 
     def is_in(self, text: str, *, chinese: bool) -> bool:
         """Whether `text` (in small letters) says it; its Chinese is looked at if it has any (`chinese`)."""
-        return self.english.search(text) is not None or (chinese and self.chinese.search(text) is not None)
+        if has_literals(text, self.literals) and self.english.search(text):
+            return True
+        return chinese and self.chinese.search(text) is not None
 
 
 def _cues(english: str, chinese: str) -> Cue:
-    return Cue(re.compile(rf"\b(?:{one_line(english)})\b"), re.compile(one_line(chinese)))
+    compiled = re.compile(rf"\b(?:{one_line(english)})\b")
+    return Cue(compiled, re.compile(one_line(chinese)), find_literals(compiled))
 
 
 _ADVERB = r"(?:just|also|actually|really|only|recently|finally|already|even|still|always|usually|often|never|sometimes)"

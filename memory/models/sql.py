@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import psycopg
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
@@ -22,6 +23,7 @@ from psycopg.pq import TransactionStatus
 from memory import tracing
 from memory.errors import SearchTimedOut
 from memory.postgresql.base import DatabaseWrapper
+from memory.text.vectors import halfvec_literal
 
 Result = TypeVar("Result")
 
@@ -100,6 +102,11 @@ def uuid_array(ids: Iterable[str]) -> str:
 def number_array(values: Iterable[int | float]) -> str:
     """A parameter for `%(…)s::int[]` and the like, as `uuid_array`."""
     return "{" + ",".join(map(str, values)) + "}"
+
+
+def vector_array(vectors: Iterable[np.ndarray]) -> str:
+    """A parameter for `%(…)s::text[]`, each of whose elements casts to `halfvec`, of vectors float32 [dimensions]."""
+    return "{" + ",".join(f'"{halfvec_literal(vector)}"' for vector in vectors) + "}"
 
 
 @contextmanager

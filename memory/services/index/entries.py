@@ -25,12 +25,12 @@ from memory.models import (
     RetiredStatement,
     Session,
 )
+from memory.models.sql import vector_array
 from memory.services.index import ivf_lists
 from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.insert import MAX_FREQUENCY
 from memory.services.tenancy import holds
 from memory.text.analysis import terms
-from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 
@@ -199,7 +199,7 @@ def insert_vectors(memories: Sequence[Memory], embedded: Embedded, *, searchable
                 [owner.namespace_id for owner in owners],
                 [owner.pk for owner in owners],
                 [passage for _, passage in embedded.places],
-                [halfvec_literal(vector) for vector in embedded.vectors],
+                vector_array(embedded.vectors),
             ],
         )
 

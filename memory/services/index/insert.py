@@ -19,13 +19,12 @@ from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch, number_array, uuid_array
+from memory.models.sql import fetch, number_array, uuid_array, vector_array
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
-from memory.text.vectors import halfvec_literal
 from memory.types import NewMemory, Scope
 
 # A term said more often than this in one memory says nothing more.
@@ -185,7 +184,7 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
         "vector_id": uuid_array([str(rows[memory].id) for memory, _ in places]),
         "vector_namespace_id": number_array([rows[memory].scope.namespace_id for memory, _ in places]),
         "passage": number_array([passage for _, passage in places]),
-        "vector": [halfvec_literal(vector) for vector in made.vectors] if made else [],
+        "vector": vector_array(made.vectors) if made else "{}",
         "model_id": embedded.model_id if embedded else None,
         "in_use": EmbeddingState.ACTIVE.value,
     }

@@ -20,6 +20,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
+from memory.models.sql import vector_array
 from memory.services.index import marks
 from memory.services.index.embedding import passages_to_embed
 from memory.services.index.embedding_model import (
@@ -32,7 +33,6 @@ from memory.services.index.embedding_model import (
 from memory.services.index.searchable_text import Span, spans_out_of_search
 from memory.services.jobs import runner
 from memory.text.utterances import live_text
-from memory.text.vectors import halfvec_literal
 
 log = logging.getLogger("memos.embedding")
 
@@ -238,7 +238,7 @@ def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarra
                 [memory.speaker for memory, _ in places],
                 [memory.context for memory, _ in places],
                 [passage for _, passage in places],
-                [halfvec_literal(vector) for vector in vectors],
+                vector_array(vectors),
                 *(model_id, MemoryState.ACTIVE),
                 *(model_id, EmbeddingState.ACTIVE),
             ],

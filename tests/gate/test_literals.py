@@ -1,0 +1,61 @@
+"""A text without its literals is not one that a pattern is found in."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from memory.gate.lexicon import PHRASES
+from memory.gate.literals import find_literals, has_literals
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals"),
+    [
+        (r"\bnext time\b", (("next time",),)),
+        (r"\b(?:switch|turn|shut) (?:off|down)\b", (("shut", "turn", "switch"), ("off", "down"))),
+        (r"\b(?:the|this|your) (?:users?|owner)\b", (("user", "owner"), ("the", "this", "your"))),
+        # Those that contain another say no more than that.
+        (r"(?:likes?|liking|unlike) it", (("like", "liking"), (" it",))),
+        # What may be left out says nothing.
+        (r"(?:very )?good(?: grief)?", (("good",),)),
+        (r"(?:abc){2,}", (("abc",),)),
+        (r"(?:abc)*", ()),
+        # One branch can be anything.
+        (r"rm -rf|\w+", ()),
+        (r"(?:rm -rf|\w+) now", ((" now",),)),
+        (r"(?=peek)\w+", ()),
+        (r"(?!never)here", (("here",),)),
+        (r"[ab]\d", (("a", "b"),)),
+        (r"[^ab]\d", ()),
+        (r"\d{3}", ()),
+        (r"", ()),
+        (r"(?i:stop) it", ((" it",),)),
+        (r"(?>stop|halt)", (("halt", "stop"),)),
+        (r"(\w)\1", ()),
+    ],
+)
+def test_of_a_pattern(pattern, literals):
+    assert find_literals(re.compile(pattern)) == literals
+
+
+def test_capital_letters_that_count_as_small_ones_say_nothing():
+    assert find_literals(re.compile("stop", re.IGNORECASE)) == ()
+
+
+def test_what_looks_for_too_much_is_searched_for_itself():
+    many = "|".join(f"{first}{second}" for first in "abcdefgh" for second in "stuvwxyz")
+    assert find_literals(re.compile(rf"\d(?:{many})\d")) == ()
+
+
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.concept)
+def test_no_phrase_is_said_without_one_of_its_literals(phrase):
+    @settings(max_examples=60, deadline=None)
+    @given(some.from_regex(phrase.pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
+    def has_literal(said: str) -> None:
+        assert has_literals(said, phrase.literals)
+
+    has_literal()
