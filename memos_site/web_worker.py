@@ -29,9 +29,9 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
 from memory.enums import ErrorCode
+from memos_site.executor import RequestThreads
 from memos_site.forwarding import Forwarding
 from memos_site.long_requests import calls_answer, read_request_line
-from memos_site.request_threads import RequestThreads
 
 MAX_HEAD_BYTES = 65_536
 SPOOLED_BYTES = 131_072

@@ -37,21 +37,6 @@ def test_what_has_orders_is_never_passed_over(text):
         assert may_have_orders(plain)
 
 
-# Of code, marks are part of what it means.
-MARKED = [phrase for phrase in PHRASES if phrase.marks and phrase.concept != "CODE"]
-
-
-@pytest.mark.parametrize("phrase", MARKED, ids=lambda phrase: phrase.concept)
-def test_no_phrase_is_said_without_one_of_its_marks(phrase):
-    @settings(max_examples=100, deadline=None)
-    @given(some.from_regex(phrase.pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
-    def has_mark(said: str) -> None:
-        plain = said.lower()
-        assert phrase.search(plain) or not phrase.pattern.search(plain)
-
-    has_mark()
-
-
 @pytest.mark.parametrize("rule", range(len(RULES)))
 def test_of_the_words_that_a_rule_needs_none_can_be_missing(rule):
     """Each rule can be met by screening alone: with its meanings there, it is left."""

@@ -8,8 +8,8 @@ from concurrent.futures import CancelledError
 import pytest
 from django.db import connection
 
-from memos_site import request_threads
-from memos_site.request_threads import RequestThreads
+from memos_site import executor
+from memos_site.executor import RequestThreads
 from tests.threads import wait_until
 
 SECONDS = 10
@@ -119,7 +119,7 @@ def test_a_shutdown_cancels_what_waits_if_it_is_told_to():
 
 @pytest.mark.django_db(transaction=True)
 def test_an_idle_thread_closes_its_connection_and_opens_another_when_it_is_needed(pool, monkeypatch):
-    monkeypatch.setattr(request_threads, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(executor, "IDLE_SECONDS", 0.05)
 
     def ask():
         with connection.cursor() as cursor:
@@ -140,8 +140,8 @@ def test_an_idle_thread_closes_its_connection_and_opens_another_when_it_is_neede
 
 def test_nothing_is_lost_between_threads_that_come_and_go(monkeypatch):
     """Requests meet threads in each moment of their leaving and standing."""
-    monkeypatch.setattr(request_threads, "IDLE_SECONDS", 0.0005)
-    monkeypatch.setattr(request_threads, "_has_connections", lambda: True)
+    monkeypatch.setattr(executor, "IDLE_SECONDS", 0.0005)
+    monkeypatch.setattr(executor, "_has_connections", lambda: True)
     pool = RequestThreads(4)
     done = []
 
