@@ -39,11 +39,11 @@ class Conflict(MemosError):
 
 
 class NamespaceGone(Conflict):
-    """The namespace was taken away while something was stored in it: the load that had made it came to nothing."""
+    """The namespace was taken away while something was stored in it: what had made it came to nothing."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The namespace was taken away meanwhile: the load of a cube's file that had made it came to nothing. "
+            "The namespace was taken away meanwhile: the upload, import or load that had made it came to nothing. "
             "Nothing of this request was stored; send it again.",
             detail={"field": "namespace"},
         )

@@ -9,6 +9,7 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from memory.errors import Conflict, InvalidInput, NoRoom, NotFound
 from memory.models import Namespace, Upload, UploadPart
 from memory.models.large_values import add_part
 from memory.services.imports.source import UnreadableImport, clean
+from memory.services.tenancy.empty_namespace import lock_to_remove, remove_if_empty, was_made_for_file
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope
 
@@ -36,12 +38,37 @@ _SLICE_BYTES = 1024**2
 _SLICES = PART_BYTES // _SLICE_BYTES
 
 
-def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: datetime) -> Upload:
+def start_upload(
+    scope: Scope, *, name: str, size: int, sha256: str = "", replaces: bool = False, now: datetime
+) -> Upload:
     """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
 
-    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the
-    namespace has MAX_OPEN others or no room beside them, NamespaceGone.
+    With `replaces`, the caller's own in the namespace that nothing uses go. Raises InvalidInput for more than
+    MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the namespace has MAX_OPEN others or no
+    room beside them, NamespaceGone.
     """
+    return _start(lambda: scope, name=name, size=size, sha256=sha256, replaces=replaces, now=now)
+
+
+def start_upload_into_new(
+    make_scope: Callable[[], Scope], *, name: str, size: int, sha256: str = "", now: datetime
+) -> Upload:
+    """As `start_upload`, into a namespace that is not there: it is made (`make_scope`) with the upload, and goes again
+    with it, or with what uses it and comes to nothing, as long as nobody has stored or announced anything else there.
+    """
+    return _start(make_scope, name=name, size=size, sha256=sha256, is_new=True, now=now)
+
+
+def _start(
+    find_scope: Callable[[], Scope],
+    *,
+    name: str,
+    size: int,
+    sha256: str,
+    replaces: bool = False,
+    is_new: bool = False,
+    now: datetime,
+) -> Upload:
     most = settings.MEMOS_MAX_UPLOAD_BYTES
     if size > most:
         raise InvalidInput(
@@ -55,7 +82,12 @@ def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: d
             "MEMOS_MAX_BODY_BYTES, or use the commands import_memories and load_cube."
         )
     with transaction.atomic():
+        scope = find_scope()
         lock_namespace(scope)
+        made = is_new or was_made_for_file(scope.namespace_id)
+        if replaces:
+            for row in Upload.objects.in_scope(scope).filter(actor=scope.actor, used_by=None).select_for_update():
+                _delete(row)
         waiting = Upload.objects.in_scope(scope).filter(used_by=None)
         taken = waiting.aggregate(bytes=Sum("size"))["bytes"] or 0
         if waiting.count() >= MAX_OPEN or taken + size > most:
@@ -73,6 +105,7 @@ def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: d
             digest=sha256,
             actor=scope.actor,
             created_at=now,
+            made_namespace=made,
         )
 
 
@@ -117,18 +150,13 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
 
 
 def delete_upload(access: Access, *, upload_id: uuid.UUID) -> None:
-    """Deletes one that nothing uses. Raises NotFound, Conflict."""
-    with transaction.atomic():
-        row = _lock_unused(Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor), upload_id)
-        _delete(row)
+    """Deletes one that nothing uses, and a namespace that was made for it, if that is empty.
 
-
-def delete_unused(scope: Scope) -> None:
-    """Deletes the caller's own in the namespace that nothing uses."""
-    own = Upload.objects.in_scope(scope).filter(actor=scope.actor, used_by=None)
-    with transaction.atomic():
-        for row in own.select_for_update():
-            _delete(row)
+    Raises NotFound, Conflict.
+    """
+    own = Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor)
+    with transaction.atomic(), _takes_namespace_away(find_upload(access, upload_id=upload_id)):
+        _delete(_lock_unused(own, upload_id))
 
 
 def find_whole(scope: Scope, upload_id: uuid.UUID) -> Upload:
@@ -198,10 +226,10 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, size: int = 
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes uploads that nothing has used in KEEP; returns how many."""
+    """Deletes uploads that nothing has used in KEEP, and namespaces that were made for these; returns how many."""
     deleted = 0
     for row in Upload.objects.across_namespaces().filter(used_by=None, created_at__lt=now - KEEP):
-        with transaction.atomic():
+        with transaction.atomic(), _takes_namespace_away(row):
             if Upload.objects.filter(namespace_id=row.namespace_id, id=row.id, used_by=None).select_for_update():
                 _delete(row)
                 deleted += 1
@@ -268,6 +296,15 @@ def _refuse_used(row: Upload) -> None:
             f"The upload is used already, by {row.used_by}: upload the file again for another import or load.",
             detail={"field": "upload", "used_by": str(row.used_by)},
         )
+
+
+@contextmanager
+def _takes_namespace_away(row: Upload) -> Iterator[None]:
+    """Around the deletion of the upload: a namespace that was made for it goes, too, if it is empty then."""
+    may_be_empty = row.made_namespace and lock_to_remove(row.namespace_id)
+    yield
+    if may_be_empty:
+        remove_if_empty(row.namespace_id)
 
 
 def _delete(row: Upload) -> None:
