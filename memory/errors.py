@@ -73,7 +73,7 @@ class FileTooLarge(MemosError):
 
 
 class NoRoom(MemosError):
-    """The server's disk has no place for a file that it has to look at."""
+    """The server's disk has no place for a file that it has to look at or to keep."""
 
     status = 503
     code = ErrorCode.OVERLOADED.value

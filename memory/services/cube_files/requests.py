@@ -26,6 +26,7 @@ from memory.services.cube_files.archive import SUFFIX, open_cube
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load_options import LoadOptions, check_sender, options_to_dict
 from memory.services.imports import uploads
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
@@ -410,7 +411,7 @@ def _spool(upload: CubeUpload, arrived: Upload | None) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's."""
     with open_folder() as folder:
         path = folder / "cube"
-        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
+        write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 

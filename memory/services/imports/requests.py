@@ -23,6 +23,7 @@ from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.imports import uploads
 from memory.services.imports.detect import recognise
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import clean
 from memory.services.imports.survey import preview
 from memory.services.jobs import queue
@@ -314,7 +315,7 @@ def _spool(upload: ImportUpload, arrived: Upload | None) -> Iterator[Path]:
     suffix = Path(upload.name).suffix.lower()
     with open_folder() as folder:
         path = folder / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
-        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
+        write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 
