@@ -10,6 +10,7 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
+from memory import tasks
 from memory.models import (
     CubeFile,
     Job,
@@ -20,6 +21,7 @@ from memory.models import (
     Upload,
     UploadPart,
 )
+from memory.postgresql import reach
 from memory.services.cube_files import requests as loads
 from memory.services.cubes.create import register_cube
 from memory.services.imports import requests, run, uploads
@@ -296,6 +298,24 @@ def test_an_upload_in_the_place_of_another_stays_in_the_namespace_of_that(everyw
     assert [row.id for row in Upload.objects.in_scope(scope)] == [second.id] != [first.id]
     uploads.delete_upload(Access("staff:ann", all_namespaces=True), upload_id=second.id)
     assert not is_there()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("granted", [False, True])
+def test_a_worker_takes_it_away_and_sees_who_reaches_it(everywhere, granted):
+    begin(everywhere)
+    if granted:
+        _grant(everywhere)
+    Upload.objects.across_namespaces().update(created_at=timezone.now() - timedelta(hours=25))
+    reach.close_process()
+    try:
+        with reach.across_namespaces():
+            tasks.forget_imports()
+    finally:
+        reach.open_process()
+
+    assert not Upload.objects.across_namespaces().exists()
+    assert is_there() == granted
 
 
 def client_of(tenant: Any) -> Any:
