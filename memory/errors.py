@@ -39,11 +39,11 @@ class Conflict(MemosError):
 
 
 class NamespaceGone(Conflict):
-    """The namespace was taken away while something was stored in it: the load that had made it came to nothing."""
+    """The namespace was taken away while something was stored in it: what had made it came to nothing."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The namespace was taken away meanwhile: the load of a cube's file that had made it came to nothing. "
+            "The namespace was taken away meanwhile: the upload, import or load that had made it came to nothing. "
             "Nothing of this request was stored; send it again.",
             detail={"field": "namespace"},
         )
@@ -73,7 +73,7 @@ class FileTooLarge(MemosError):
 
 
 class NoRoom(MemosError):
-    """The server's disk has no place for a file that it has to look at."""
+    """The server's disk has no place for a file that it has to look at or to keep."""
 
     status = 503
     code = ErrorCode.OVERLOADED.value

@@ -426,8 +426,11 @@ def forget_cube_files() -> int:
 @job
 def forget_imports() -> int:
     """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago, and uploads that nothing uses."""
-    uploads.forget(now=timezone.now())
-    return import_requests.forget(now=timezone.now())
+    try:
+        uploads.forget(now=timezone.now())
+    finally:
+        deleted = import_requests.forget(now=timezone.now())
+    return deleted
 
 
 @job

@@ -137,8 +137,8 @@ MEMOS_MAX_BODY_BYTES = env.integer(
 MEMOS_MAX_UPLOAD_BYTES = env.integer(
     "MEMOS_MAX_UPLOAD_BYTES",
     1024 * 1024 * 1024,
-    "Largest file in bytes that may be uploaded in parts, and the most that a namespace's uploads may have together "
-    "until they are imported or loaded. They lie in the database.",
+    "Largest file in bytes that may be uploaded in parts, and the most that one key's uploads to a namespace may have "
+    "together until they are imported or loaded; all of a namespace's have four times that. They lie in the database.",
     minimum=1,
 )
 MEMOS_RECEIVE_SECONDS = env.integer(

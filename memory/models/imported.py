@@ -41,6 +41,13 @@ class MemoryImport(ScopedRow):
     created_at = models.DateTimeField()
     cancelled_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    made_namespace = models.CharField(
+        max_length=128,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The name of a namespace that was made for it",
+    )
 
     objects = ScopedQuerySet.as_manager()
 

@@ -19,6 +19,9 @@ class Upload(ScopedRow):
     actor = models.CharField(max_length=150, help_text="Who may send parts of it, and use it")
     created_at = models.DateTimeField()
     used_by = models.UUIDField(null=True)
+    made_namespace = models.BooleanField(
+        default=False, db_default=False, help_text="Whether its namespace was made for it"
+    )
 
     objects = ScopedQuerySet.as_manager()
 

@@ -28,9 +28,10 @@ from memory.text.choices import (
     reduce_key,
 )
 from memory.text.facts import UNWRITABLE
+from memory.text.model_evidence import read_evidence
 from memory.text.sentences import is_question
 from memory.text.statements import Turn
-from memory.text.utterances import live_statements
+from memory.text.utterances import own_statements
 
 MAX_OBJECT_CHARS = 60
 MAX_OBJECT_WORDS = 6
@@ -143,29 +144,17 @@ class ModelChoice:
 def check_choice(raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int) -> ModelChoice | FactRefusal:
     """The choice that `raw` spells (holder, object, wanted, turns: numbers from 1), or why it is none: every turn that
     it names has to bear it, one of them new (from the place `first_new` on), and all are its holder's."""
-    about, wanted, named = raw.get("object"), raw.get("wanted"), raw.get("turns")
-    if not isinstance(about, str) or not isinstance(wanted, bool) or not isinstance(named, list):
+    named = read_evidence(raw, turns, first_new=first_new, most_turns=MAX_EVIDENCE, all_new=False)
+    if isinstance(named, FactRefusal):
+        return named
+    about = " ".join(named.about.lower().replace("’", "'").split())
+    key = key_of_object(about, wanted=named.wanted)
+    if key is None:
         return FactRefusal.MALFORMED
-    about = " ".join(about.lower().replace("’", "'").split())
-    key = key_of_object(about, wanted=wanted)
-    if key is None or not 1 <= len(named) <= MAX_EVIDENCE:
-        return FactRefusal.MALFORMED
-    places = places_of(named, turns, first_new=first_new)
-    if places is None:
-        return FactRefusal.NO_NEW_SOURCE
-    if any(raw.get("holder") != (turns[place].speaker or turns[place].role) for place in places):
-        return FactRefusal.HOLDER
-    if any(confirm_choice(turns[place].text, (), about=about, wanted=wanted) is None for place in places):
+    texts = [turns[place].text for place in named.places]
+    if any(confirm_choice(text, (), about=about, wanted=named.wanted) is None for text in texts):
         return FactRefusal.UNSUPPORTED
-    return ModelChoice(about, wanted, key, places)
-
-
-def places_of(named: Sequence[Any], turns: Sequence[Turn], *, first_new: int) -> tuple[int, ...] | None:
-    """The places of the turns that are named by number, in order; None when one is not there, or none is new."""
-    if not all(type(number) is int and 1 <= number <= len(turns) for number in named):
-        return None
-    places = tuple(sorted({number - 1 for number in named}))
-    return places if places and places[-1] >= first_new else None
+    return ModelChoice(about, named.wanted, key, named.places)
 
 
 def key_of_object(about: str, *, wanted: bool) -> frozenset[str] | None:
@@ -193,10 +182,10 @@ def key_of_object(about: str, *, wanted: bool) -> frozenset[str] | None:
 def confirm_choice(text: str, retired: Sequence[tuple[int, int]], *, about: str, wanted: bool) -> TurnChoice | None:
     """The choice of `about` in a turn, without the statements at `retired`; None unless a sentence may make it."""
     key = key_of_object(about, wanted=wanted)
-    if key is None or len(text) > MAX_TURN_CHARS or limits.MATERIAL.search(text) or limits.JEST.search(text):
+    if key is None or limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return None
-    for statement in live_statements(text, retired):
-        if statement.speaker or statement.by_agent or len(statement.text) > MAX_SENTENCE_CHARS:
+    for statement in own_statements(text, retired):
+        if len(statement.text) > MAX_SENTENCE_CHARS:
             continue
         if limits.QUOTE.search(statement.text) or _FOR_NAME.search(statement.text):
             continue

@@ -18,7 +18,7 @@ from memory.text import preference_limits as limits
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
 from memory.text.preferences import StatedPreference
 from memory.text.sentences import is_question
-from memory.text.utterances import live_statements
+from memory.text.utterances import own_statements
 
 # Longer turns are no choices, but texts, and so are longer sentences.
 MAX_TURN_CHARS = 400
@@ -90,11 +90,11 @@ class Shown(Generic[Turn]):
 def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[TurnChoice]:
     """The choices that a turn makes for its speaker, in order, without the statements at `retired`; most turns make
     none."""
-    if len(text) > MAX_TURN_CHARS or limits.MATERIAL.search(text) or limits.JEST.search(text):
+    if limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return []
     found: dict[frozenset[str], TurnChoice] = {}
-    for statement in live_statements(text, retired):
-        if statement.speaker or statement.by_agent or len(statement.text) > MAX_SENTENCE_CHARS:
+    for statement in own_statements(text, retired):
+        if len(statement.text) > MAX_SENTENCE_CHARS:
             continue
         sentence = statement.text.replace("’", "'").strip()
         one = None if limits.QUOTE.search(sentence) else _read_sentence(sentence.lower())

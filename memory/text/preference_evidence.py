@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from memory.enums import Attitude, FactRefusal
 from memory.text.analysis import is_cjk, terms
 from memory.text.choice_cues import FOR_OTHERS
-from memory.text.utterances import live_statements
+from memory.text.utterances import own_statements
 
 # Stands in a sentence for what the preference is about.
 _THING = "\x02"
@@ -177,9 +177,7 @@ def _sentences_about(text: str, about: str) -> Iterator[str]:
     """The sentences of a turn that have the thing, which a mark stands for, and those behind that go on about it; in
     small letters, with praise in the form of a denial put as what it is."""
     begun = False
-    for statement in live_statements(text, ()):
-        if statement.speaker or statement.by_agent:
-            continue
+    for statement in own_statements(text, ()):
         plain = " ".join(statement.text.replace("’", "'").lower().split())
         plain = plain.replace("i'm ", "i am ").replace("i've ", "i have ").replace("we're ", "we are ")
         marked = _mark(plain, about)

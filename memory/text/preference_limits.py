@@ -59,3 +59,9 @@ JEST = re.compile(
     re.IGNORECASE,
 )
 QUOTE = re.compile(r"[\"“”「」『』«»„]|(?<!\w)['‘](?=\w)(?=[^'’]*['’](?!\w))")
+
+
+def is_material(text: str, *, most_chars: int) -> bool:
+    """Whether a turn is a text to be worked on, a part to be played or a joke, or longer than people speak of
+    themselves (`most_chars`)."""
+    return len(text) > most_chars or MATERIAL.search(text) is not None or JEST.search(text) is not None

@@ -17,10 +17,11 @@ from memory.text import preference_cues as cues
 from memory.text import preference_limits as limits
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
 from memory.text.facts import MAX_SOURCES, Fact, check_fact
+from memory.text.model_evidence import read_evidence
 from memory.text.preference_evidence import find_attitude
 from memory.text.sentences import is_first_person, is_question
 from memory.text.statements import Turn
-from memory.text.utterances import live_statements
+from memory.text.utterances import own_statements
 
 MAX_OBJECT_CHARS = 200
 MAX_PER_TURN = 8
@@ -71,13 +72,12 @@ class StatedPreference:
 def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[StatedPreference]:
     """The preferences that a turn states of its speaker, in order, without the statements at `retired`; most turns
     have none."""
-    if len(text) > MAX_TURN_CHARS or limits.MATERIAL.search(text) or limits.JEST.search(text):
+    if limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return []
     found: list[StatedPreference] = []
-    for statement in live_statements(text, retired):
-        if statement.speaker or statement.by_agent or is_question(statement.text):
-            continue
-        found += _read_sentence(statement.text)
+    for statement in own_statements(text, retired):
+        if not is_question(statement.text):
+            found += _read_sentence(statement.text)
     return list({(one.attitude, one.key, one.scope): one for one in found}.values())[:MAX_PER_TURN]
 
 
@@ -88,23 +88,20 @@ def check_preference(
     turns: numbers from 1), by the place of each turn that it names, or why it is none: each of these turns has to be
     new (from the place `first_new` on), its holder's, and to say it, by the rules that facts are checked by, and to bear
     that the holder wants it or keeps away from it. The attitude is stored as far as a word of the turn bears it."""
-    text, about, strength, named = raw.get("text"), raw.get("object"), raw.get("strength"), raw.get("turns")
-    if not isinstance(text, str) or not isinstance(about, str) or not isinstance(raw.get("wanted"), bool):
-        return FactRefusal.MALFORMED
-    if raw.get("attitude") not in Attitude.values or not about.split():
+    text, strength = raw.get("text"), raw.get("strength")
+    if not isinstance(text, str) or raw.get("attitude") not in Attitude.values:
         return FactRefusal.MALFORMED
     if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
         return FactRefusal.MALFORMED
-    if not isinstance(named, list) or not 1 <= len(named) <= MAX_SOURCES:
-        return FactRefusal.MALFORMED
-    if not all(type(number) is int and first_new < number <= len(turns) for number in named):
-        return FactRefusal.NO_NEW_SOURCE
-    attitude, wanted = Attitude(raw["attitude"]), bool(raw["wanted"])
+    named = read_evidence(raw, turns, first_new=first_new, most_turns=MAX_SOURCES, all_new=True)
+    if isinstance(named, FactRefusal):
+        return named
+    attitude, about, wanted = Attitude(raw["attitude"]), named.about, named.wanted
     made = _make(attitude, text, about.lower(), min(float(strength), cues.STRONG), wanted=wanted)
     if made is None:
         return FactRefusal.MALFORMED
     found: dict[int, StatedPreference] = {}
-    for place in sorted({number - 1 for number in named}):
+    for place in named.places:
         refusal = _refuse(raw, turns, place)
         if refusal is not None:
             return refusal
@@ -118,12 +115,11 @@ def check_preference(
 def _refuse(raw: Mapping[str, Any], turns: Sequence[Turn], place: int) -> FactRefusal | None:
     """Why the turn does not say of its speaker what a model read there."""
     turn, text = turns[place], str(raw["text"])
-    holder = turn.speaker or turn.role
-    if raw.get("holder") != holder or not is_first_person(turn.text) or limits.OF_USERS.search(turn.text):
+    if not is_first_person(turn.text) or limits.OF_USERS.search(turn.text):
         return FactRefusal.HOLDER
-    if len(turn.text) > MAX_TURN_CHARS or limits.MATERIAL.search(turn.text) or limits.JEST.search(turn.text):
+    if limits.is_material(turn.text, most_chars=MAX_TURN_CHARS):
         return FactRefusal.SUPPOSED
-    spelt = {"holder": holder, "attribute": raw["object"].split()[0], "value": raw["object"], "text": text}
+    spelt = {"holder": raw["holder"], "attribute": raw["object"].split()[0], "value": raw["object"], "text": text}
     checked = check_fact({**spelt, "time": None, "turns": [place + 1]}, turns, first_new=0)
     if not isinstance(checked, Fact):
         return checked

@@ -79,6 +79,12 @@ def live_statements(
     return found
 
 
+def own_statements(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Statement]:
+    """Those of a turn, as `live_statements` has them, that its own speaker says: neither another one's nor an agent's,
+    who are named in it."""
+    return (one for one in live_statements(text, spans) if not one.speaker and not one.by_agent)
+
+
 def _statement(text: str, first: int, last: int, *, turn: int, speaker: str, by_agent: bool) -> Statement:
     evened = " ".join(text[first:last].split())
     read = evened[:MAX_READ_CHARS]

@@ -76,8 +76,9 @@ def _start(request: HttpRequest, scope: Scope, part_view: str) -> HttpResponse:
         return JsonResponse({"problem": _("The file is empty.")}, status=400)
     try:
         # One that was begun and not used takes up room: the page that did is left, or has chosen another file.
-        uploads.delete_unused(scope)
-        row = uploads.start_upload(scope, name=request.POST.get("name", ""), size=size, now=timezone.now())
+        row = uploads.start_upload(
+            scope, name=request.POST.get("name", ""), size=size, replaces=True, now=timezone.now()
+        )
     except MemosError as error:
         return JsonResponse({"problem": error.message}, status=error.status)
     first = reverse(part_view, args=[row.id, 0])

@@ -13,21 +13,10 @@ from django.utils import timezone
 from memory.models import ActivationCache, AuditLog, ModelCall
 from memory.services.activation.upkeep import keep_up
 from memory.stores.activation_folder import has_tokens
+from tests.api.activation_cube import QUERY, build, files_in, make_cube, path, pinned
 from tests.job_queue import work_off
 
-FACT = "Priya reviews the migration before the release."
-QUERY = "Who reviews the migration before the release?"
-
-
-def make_cube(tenant: Any, *, kinds: tuple[str, ...] = ("textual", "activation")) -> str:
-    body = {"namespace": tenant.scope.namespace, "name": "Notes", "kinds": list(kinds)}
-    answer = tenant.post("/v1/cubes/register", body)
-    assert answer.status_code == 201, answer.content
-    return f"/v1/cubes/{answer.json()['id']}/activation"
-
-
-def pin(tenant: Any, memory_id: str) -> None:
-    assert tenant.post(f"/v1/memories/{memory_id}/pin", {}).status_code == 200
+__all__ = ["path", "pinned"]
 
 
 @pytest.fixture
@@ -37,33 +26,8 @@ def folder(llama, settings):
     settings.MEMOS_ACTIVATION_DIR = str(llama.folder)
     settings.MEMOS_TOKENIZER = "cl100k_base"
     yield llama.folder
-    for path in llama.folder.iterdir():
-        path.unlink()
-
-
-def files_in(folder: Any) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-
-
-@pytest.fixture
-def pinned(alice, remember) -> str:
-    memory_id = remember(alice, FACT, speaker="Tom")
-    pin(alice, memory_id)
-    return memory_id
-
-
-@pytest.fixture
-def path(alice) -> str:
-    return make_cube(alice)
-
-
-def build(tenant: Any, path: str, **fields: Any) -> dict[str, Any]:
-    asked = tenant.post(path, fields)
-    assert asked.status_code == 202, asked.content
-    work_off()
-    (cache,) = [one for one in tenant.get(path).json()["caches"] if one["form"] == fields.get("form", "answer")]
-    assert cache["state"] == "ready"
-    return cache
+    for file in llama.folder.iterdir():
+        file.unlink()
 
 
 def ask_server(llama: Any, path: str, body: Any) -> Any:

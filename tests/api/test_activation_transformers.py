@@ -14,9 +14,11 @@ from memory.models import ActivationCache, AuditLog
 from memory.providers.dynamic_cache import CausalModel, read_header
 from memory.services.activation.prefix import begin_messages, cut_prompt, render_prefix
 from memory.services.activation.upkeep import keep_up
-from tests.api.test_activation import FACT, QUERY, build, files_in, make_cube, pin
+from tests.api.activation_cube import FACT, QUERY, build, files_in, path, pinned
 from tests.job_queue import work_off
 from tests.providers.small_weights import find_weights
+
+__all__ = ["path", "pinned"]
 
 FORMS = ("answer", "completion")
 
@@ -33,18 +35,6 @@ def folder(model, settings, tmp_path) -> Path:
     settings.MEMOS_ACTIVATION_MODEL = str(model.path)
     settings.MEMOS_TOKENIZER = "cl100k_base"
     return tmp_path / "caches"
-
-
-@pytest.fixture
-def pinned(alice, remember) -> str:
-    memory_id = remember(alice, FACT, speaker="Tom")
-    pin(alice, memory_id)
-    return memory_id
-
-
-@pytest.fixture
-def path(alice) -> str:
-    return make_cube(alice)
 
 
 def download(tenant: Any, path: str, cache: dict[str, Any], to: Path) -> Path:

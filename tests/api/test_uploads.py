@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import shutil
 import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import DatabaseError, connection
 from django.test import override_settings
 from django.utils import timezone
 
 from memory import tasks
+from memory.errors import NoRoom
 from memory.models import CubeFilePart, ImportPart, Job, Memory, MemoryImport, Upload, UploadPart
 from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
-from memory.services.imports import requests, run, uploads
+from memory.services.imports import disk, requests, run, uploads
 from tests.services.cube_files.hostile import make, memory_line
 from tests.services.imports.exports import archive, chatgpt
 
@@ -97,23 +101,55 @@ def test_what_is_wrong_is_named(alice, change, field):
 
 
 @override_settings(MEMOS_MAX_UPLOAD_BYTES=1_000)
-def test_files_and_the_room_of_a_namespace_are_limited(alice, bob):
+def test_files_and_room_of_a_key_are_limited(alice, bob, make_tenant):
     refused = error(begin(alice, 1_001), 400)
     assert "1001 bytes; 1000 are the limit (MEMOS_MAX_UPLOAD_BYTES)" in refused["message"]
     first = begin(alice, 600).json()["id"]
     refused = error(begin(alice, 401), 409)
     assert (refused["detail"], "have 600 bytes, of 1000" in refused["message"]) == ({"open": [first]}, True)
+    assert "import or load one of them, or delete it" in refused["message"]
     assert begin(bob, 1_000).status_code == 200
+    # A colleague does not wait for what is none of theirs.
+    assert begin(make_tenant("alice"), 1_000).status_code == 200
 
     assert alice.client.delete(f"{UPLOADS}/{first}").status_code == 204
     assert begin(alice, 401).status_code == 200
 
 
-def test_a_namespace_has_so_many_unused_uploads(alice):
+def test_a_key_has_so_many_unused_uploads(alice, make_tenant):
     for _ in range(uploads.MAX_OPEN):
         assert begin(alice, 10).status_code == 200
 
     assert len(error(begin(alice, 10), 409)["detail"]["open"]) == uploads.MAX_OPEN
+    assert begin(make_tenant("alice"), 10).status_code == 200
+
+
+@pytest.mark.parametrize("limit", ["bytes", "files"])
+def test_a_namespace_has_room_for_so_many(make_tenant, bob, limit, export):
+    """Also for what is used: it lies there until it is taken in."""
+    size = len(export) if limit == "bytes" else 10
+    with override_settings(MEMOS_MAX_UPLOAD_BYTES=len(export)):
+        senders = [make_tenant("alice") for _ in range(uploads.SENDERS)]
+        if limit == "bytes":
+            used = start_import(senders[0], send(senders[0], export)).json()["id"]
+        for sender in senders[1:] if limit == "bytes" else senders:
+            for _ in range(1 if limit == "bytes" else uploads.MAX_OPEN):
+                assert begin(sender, size).status_code == 200
+        last = make_tenant("alice")
+        refused = error(begin(last, size), 409)
+        assert begin(bob, size).status_code == 200
+
+        assert refused["detail"]["open"] == []
+        told = {one["actor"]: (one["files"], one["bytes"]) for one in refused["detail"]["senders"]}
+        files = 1 if limit == "bytes" else uploads.MAX_OPEN
+        assert told == {sender.scope.actor: (files, files * size) for sender in senders}
+        for sender in senders:
+            assert f"{sender.scope.actor} {files} with {files * size} bytes" in refused["message"]
+        assert "go by themselves after 24 hours" in refused["message"]
+        if limit == "bytes":
+            work(senders[0])
+            assert senders[0].get(f"/v1/imports/{used}").json()["state"] == "done"
+            assert begin(last, size).status_code == 200
 
 
 def test_only_who_began_it_sends_parts_and_uses_it(alice, bob, olga, make_tenant, export):
@@ -323,11 +359,79 @@ def test_an_erasure_of_all_takes_all_away(alice, export):
     assert not UploadPart.objects.across_namespaces().exists()
 
 
-def test_a_disk_without_room_says_so(alice, export, monkeypatch):
+def disk_with(free, total=1000 * 2**30):
+    return lambda path: shutil._ntuple_diskusage(total, total - free, free)
+
+
+@pytest.mark.parametrize("free", [10, disk.LEFT_BYTES, disk.LEFT_BYTES + 100])
+def test_a_disk_without_room_says_so(alice, export, monkeypatch, free):
     upload_id = send(alice, export)
-    monkeypatch.setattr(uploads.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10})())
+    monkeypatch.setattr(disk.shutil, "disk_usage", disk_with(free))
 
     refused = start_import(alice, upload_id)
-    assert "on the server has 10" in error(refused, 503)["message"]
+    said = error(refused, 503)["message"]
+    assert (f"on the server has {free} bytes free" in said, "TMPDIR" in said) == (True, True)
     assert int(refused["Retry-After"]) > 0
+    assert not MemoryImport.objects.across_namespaces().exists()
+
+
+@pytest.mark.parametrize("total", [1000 * 2**30, 10_000])
+def test_what_leaves_some_room_is_taken(alice, export, monkeypatch, total):
+    left = min(disk.LEFT_BYTES, total // 20)
+    monkeypatch.setattr(disk.shutil, "disk_usage", disk_with(left + len(export), total))
+
+    assert start_import(alice, send(alice, export)).status_code == 200
+
+
+def test_a_disk_that_is_full_half_way_says_so(tmp_path):
+    def send_some():
+        yield b"x"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(NoRoom, match="is full: free some"):
+        disk.write_file(tmp_path / "file", send_some())
+
+
+@pytest.fixture
+def database_here(settings, tmp_path, monkeypatch):
+    """As `make run` has it: the folder of the server, which listens on a socket."""
+    (tmp_path / "postgres").mkdir()
+    settings.MEMOS_DATA_DIR = tmp_path
+    monkeypatch.setitem(connection.settings_dict, "HOST", str(tmp_path))
+
+
+def test_the_database_keeps_some_room(alice, database_here, monkeypatch):
+    upload_id = begin(alice, 200).json()["id"]
+    monkeypatch.setattr(disk.shutil, "disk_usage", disk_with(disk.LEFT_BYTES + PART - 1))
+    refused = begin(alice, 200)
+    assert "uploads go when they are imported, loaded or deleted" in error(refused, 503)["message"]
+    assert int(refused["Retry-After"]) > 0
+    error(put(alice, upload_id, 0, b"x" * PART), 503)
+    assert not UploadPart.objects.across_namespaces().exists()
+
+    monkeypatch.setattr(disk.shutil, "disk_usage", disk_with(disk.LEFT_BYTES + PART))
+    assert put(alice, upload_id, 0, b"x" * PART).status_code == 204
+
+
+def test_the_disk_of_a_database_elsewhere_is_not_known(alice, database_here, monkeypatch):
+    monkeypatch.setitem(connection.settings_dict, "HOST", "db.example.org")
+    monkeypatch.setattr(disk.shutil, "disk_usage", disk_with(0))
+
+    upload_id = begin(alice, PART).json()["id"]
+    assert put(alice, upload_id, 0, b"x" * PART).status_code == 204
+
+
+def test_uploads_that_cannot_be_forgotten_do_not_keep_imports(alice, export, monkeypatch):
+    import_id = start_import(alice, send(alice, export)).json()["id"]
+    Job.objects.across_namespaces().delete()
+    MemoryImport.objects.across_namespaces().filter(id=import_id).update(
+        created_at=timezone.now() - timedelta(days=400)
+    )
+
+    def fail(**_named):
+        raise DatabaseError("The disk is full.")
+
+    monkeypatch.setattr(uploads, "forget", fail)
+    with pytest.raises(DatabaseError, match="The disk is full"):
+        tasks.forget_imports()
     assert not MemoryImport.objects.across_namespaces().exists()

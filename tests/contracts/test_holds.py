@@ -58,7 +58,7 @@ ELSEWHERE = "no row of a tenant's memories"
 ADAPTER = "the state of an adapter"
 SENT = "bytes of a file that was dumped or sent; no memory is among them"
 HARMLESS = {
-    "memory/services/cube_files/empty_namespace.py:remove_if_empty": "a namespace in which nothing is",
+    "memory/services/tenancy/empty_namespace.py:remove_if_empty": "a namespace in which nothing is",
     "memory/services/cube_files/requests.py:_delete_pieces": SENT,
     "memory/services/imports/requests.py:_delete_parts": SENT,
     "memory/services/imports/uploads.py:_delete": SENT,

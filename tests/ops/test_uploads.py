@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client, override_settings
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from memory.models import AuditLog, CubeFile, MemoryImport, Upload, UploadPart
 from memory.services.cubes import create
 from memory.services.imports import run, uploads
 from memory.types import system_access
+from ops.access import MAX_ACTOR_CHARS
 from tests.ops.conftest import World
 from tests.services.cube_files.hostile import make, memory_line
 from tests.services.imports.exports import archive, chatgpt
@@ -125,6 +127,22 @@ def test_one_of_somebody_else_is_not_used(staff, grant_console, world, cube_page
     answer = sailor.post(f"{cube_page}start/", {"do": "load", "upload": upload})
     assert "There is no upload" in answer.content.decode()
     assert not MemoryImport.objects.across_namespaces().exists()
+
+
+def test_two_with_long_names_share_nothing(grant_console, world):
+    """Names that are the same as far as the audit log has them."""
+    sailors = [grant_console("harbour", permissions=MAY) for _ in range(2)]
+    for sailor, end in zip(sailors, ("abcdef", "abcdeg"), strict=True):
+        get_user_model().objects.filter(pk=sailor.session["_auth_user_id"]).update(username="n" * 144 + end)
+    upload = send(sailors[0], IMPORTS, export())
+    actor = Upload.objects.across_namespaces().get().actor
+
+    answer = sailors[1].post(f"{IMPORTS}create/?ns=harbour", {"upload": upload})
+    assert "There is no upload" in answer.content.decode()
+    assert len(actor) == MAX_ACTOR_CHARS
+    assert begin(sailors[1], IMPORTS, 10).status_code == 200
+    assert Upload.objects.across_namespaces().filter(id=upload).exists()
+    assert sailors[0].post(f"{IMPORTS}create/?ns=harbour", {"upload": upload}).status_code == 302
 
 
 def test_it_is_loaded_into_a_cube(staff, world, cube_page):

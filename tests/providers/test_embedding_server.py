@@ -110,6 +110,16 @@ def test_a_process_killed_at_work_gives_its_caller_the_vectors_of_the_next(serve
     assert np.allclose(np.linalg.norm(found[0], axis=1), 1, atol=1e-5)
 
 
+def test_a_text_that_no_message_can_have_fails_where_its_vectors_are_wanted(server, client):
+    pending = client.start(["half of a character: \ud83d"])
+    for _ in range(2):
+        with pytest.raises(TypeError, match="UTF-8"):
+            pending.result()
+    # Nothing of it is on the connection.
+    assert client.start(TEXTS).result().shape == (3, 384)
+    assert client.embed(TEXTS).shape == (3, 384)
+
+
 def test_a_question_does_not_wait_for_a_batch(server, client):
     client.embed(["loaded"])
     ended: list[str] = []

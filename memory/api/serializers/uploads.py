@@ -12,7 +12,7 @@ class UploadStartSerializer(serializers.Serializer):
     """A file that will be sent in parts."""
 
     namespace = StrictCharField(
-        min_length=1, max_length=128, help_text=f"Where it goes; at most {MAX_OPEN} uploads of it are unused"
+        min_length=1, max_length=128, help_text=f"Where it goes; at most {MAX_OPEN} of a key's uploads to it are unused"
     )
     name = StrictCharField(min_length=1, max_length=MAX_NAME_CHARS, help_text="Of the file")
     bytes = serializers.IntegerField(

@@ -29,7 +29,7 @@ from memory.enums import AccessScope
 from memory.errors import Forbidden
 from memory.services.cube_files import requests
 from memory.services.cubes import find
-from memory.types import ListFilter
+from memory.types import ListFilter, Scope
 
 _MEDIA_TYPE = "application/zip"
 
@@ -78,12 +78,12 @@ class CubeFileViewSet(MemosViewSet):
         name, upload = values["namespace"], CubeLoadSerializer.to_upload(values)
         options = CubeLoadSerializer.to_options(values)
         asked = {"dry_run": values["dry_run"], "now": timezone.now(), "idempotency": self.idempotency()}
-        if upload.upload_id is not None:
-            # Its namespace is there.
-            row = requests.start_load(self.scope(name, create=False), upload, options=options, **asked)
-        elif (scope := self.scope_if_there(name)) is None:
+        scope = self.scope_if_there(name)
+        if scope is None and upload.upload_id is None:
             row = requests.start_load_into_new(lambda: self.scope(name), upload, options=options, **asked)
         else:
+            # What is not there has no uploads.
+            scope = scope or Scope(0, name, self.access.actor)
             row = requests.start_load(scope, upload, options=options, **asked)
         return Response(requests.to_dict(row))
 

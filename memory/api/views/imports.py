@@ -46,11 +46,18 @@ class ImportViewSet(MemosViewSet):
         serializer = ImportFileSerializer if is_form else ImportTextSerializer
         values = self.valid(serializer, request.data)
         upload, now, idempotency = serializer.to_upload(values), timezone.now(), self.idempotency()
+        name, actor = values["namespace"], self.access.actor
+        there = self.scope_if_there(name)
+        # What is not there yet has the policy that a new namespace has, and no uploads.
+        scope = there or Scope(0, name, actor)
         if values["preview"]:
-            # What is not there yet has the policy that a new namespace has.
-            scope = self.scope_if_there(values["namespace"]) or Scope(0, values["namespace"], self.access.actor)
             return Response(requests.preview_import(scope, upload, now=now))
-        row = requests.start_import(self.scope(values["namespace"]), upload, now=now, idempotency=idempotency)
+        if there is None and upload.upload_id is None:
+            row = requests.start_import_into_new(
+                lambda: self.scope(name), upload, actor=actor, now=now, idempotency=idempotency
+            )
+        else:
+            row = requests.start_import(scope, upload, now=now, idempotency=idempotency)
         return Response(requests.to_dict(row))
 
     @extend_schema(

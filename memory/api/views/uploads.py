@@ -31,10 +31,12 @@ class UploadViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(UploadStartSerializer, request.data)
-        scope = self.scope(values["namespace"])
-        row = uploads.start_upload(
-            scope, name=values["name"], size=values["bytes"], sha256=values["sha256"], now=timezone.now()
-        )
+        name = values["namespace"]
+        file = {"name": values["name"], "size": values["bytes"], "sha256": values["sha256"], "now": timezone.now()}
+        if (scope := self.scope_if_there(name)) is None:
+            row = uploads.start_upload_into_new(lambda: self.scope(name), **file)
+        else:
+            row = uploads.start_upload(scope, **file)
         return Response(uploads.to_dict(row))
 
     @extend_schema(

@@ -73,7 +73,8 @@ class EmbeddingClient:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), 384], each row of unit length.
 
-        Waits for a process that is starting. Raises EmbeddingServerAway, and WeightsError with what the process said.
+        Waits for a process that is starting. Raises EmbeddingServerAway, WeightsError with what the process said, and
+        TypeError for a text that has no UTF-8: one with half of a character (a lone surrogate).
         """
         vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
         for start in range(0, len(texts), TEXTS_EACH):
@@ -82,13 +83,19 @@ class EmbeddingClient:
         return vectors
 
     def start(self, texts: Sequence[str]) -> PendingVectors:
-        """Sends texts, TEXTS_EACH at most; their vectors are waited for when they are wanted. Never raises."""
+        """Sends texts, TEXTS_EACH at most; their vectors are waited for when they are wanted.
+
+        Never raises: what is wrong with a text or the process is raised by `PendingVectors.result`.
+        """
         connection = None
         try:
             connection = self._connect()
             send(connection, self._request(texts))
         except OSError:
             self._disconnect()
+            connection = None
+        except TypeError:
+            # A text that no message can have (a lone surrogate): nothing was sent, and `result` raises it.
             connection = None
         pending = PendingVectors(self, texts, connection)
         self._local.pending = pending

@@ -18,7 +18,6 @@ from memory.enums import AuditEvent
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load import HOLDS, LISTED, CubeLoader, in_batches, store_batch
 from memory.services.cube_files.load_context import BatchReport, Lines, LoadContext
 from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
@@ -26,6 +25,7 @@ from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
+from memory.services.tenancy.empty_namespace import remove_if_empty
 from memory.types import Scope
 
 Report = Callable[[int, int], None]

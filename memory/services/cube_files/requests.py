@@ -24,12 +24,13 @@ from memory.models.paging import narrow, page_of
 from memory.services.cube_files import memtensor
 from memory.services.cube_files.archive import SUFFIX, open_cube
 from memory.services.cube_files.dump import DumpOptions
-from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load_options import LoadOptions, check_sender, options_to_dict
 from memory.services.imports import uploads
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import clean
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy.empty_namespace import MADE, lock_to_remove, remove_if_empty, was_made_for_file
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Access, Idempotency, ListFilter, Scope
@@ -41,8 +42,6 @@ MAX_OPEN = 5
 # Dumps of a namespace whose files are kept, the newest: who may only read asks for dumps, too.
 MAX_KEPT = 10
 PIECE_BYTES = 1024 * 1024
-# Of a load's options: the name of the namespace that was made for it.
-MADE = "made_namespace"
 _MAX_NAME_CHARS = 200
 
 
@@ -138,11 +137,12 @@ def _start_load(
             scope = find_scope()
             lock_namespace(scope)
             _check_room(scope)
+            made = is_new or was_made_for_file(scope.namespace_id)
             row = CubeFile(
                 namespace_id=scope.namespace_id,
                 kind=CubeFileKind.LOAD,
                 name=clean(Path(upload.name.replace("\\", "/")).name)[:_MAX_NAME_CHARS],
-                options=options_to_dict(options) | ({MADE: scope.namespace} if is_new else {}),
+                options=options_to_dict(options) | ({MADE: scope.namespace} if made else {}),
                 dry_run=dry_run,
                 size=path.stat().st_size,
                 digest=digest,
@@ -238,7 +238,9 @@ def end(row: CubeFile, *, now: datetime) -> None:
     """
     row.finished_at = now
     row.save()
-    if row.kind == CubeFileKind.LOAD or row.problem or row.cancelled_at is not None:
+    is_refused = bool(row.dry_run or row.problem or row.cancelled_at is not None)
+    may_be_empty = MADE in row.options and is_refused and lock_to_remove(row.namespace_id)
+    if row.kind == CubeFileKind.LOAD or is_refused:
         _delete_pieces(row)
     if row.kind == CubeFileKind.DUMP:
         dumps = CubeFile.objects.filter(namespace_id=row.namespace_id, kind=CubeFileKind.DUMP).exclude(finished_at=None)
@@ -253,7 +255,7 @@ def end(row: CubeFile, *, now: datetime) -> None:
             details={"state": state_of(row), "dry_run": row.dry_run, "counts": row.counts},
             now=now,
         )
-        if MADE in row.options and (row.dry_run or row.problem or row.cancelled_at is not None):
+        if may_be_empty:
             remove_if_empty(row.namespace_id)
 
 
@@ -269,9 +271,12 @@ def forget(*, now: datetime) -> int:
         if row.finished_at is None and jobs_of(row).exists():
             continue
         with transaction.atomic():
+            may_be_empty = MADE in row.options and row.finished_at is None and lock_to_remove(row.namespace_id)
             _delete_pieces(row)
             if row.created_at < of_row:
                 deleted += CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
+            if may_be_empty:
+                remove_if_empty(row.namespace_id)
     return deleted
 
 
@@ -406,7 +411,7 @@ def _spool(upload: CubeUpload, arrived: Upload | None) -> Iterator[Path]:
     """The file on a disk, while it is looked at. Its name there is none of its sender's."""
     with open_folder() as folder:
         path = folder / "cube"
-        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
+        write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 

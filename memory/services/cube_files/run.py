@@ -27,10 +27,11 @@ from memory.services.cube_files.load import HOLDS, LISTED, CubeLoader, in_batche
 from memory.services.cube_files.load_context import BatchReport, Lines, LoadContext
 from memory.services.cube_files.load_options import LoadOptions, check_sender, choose_ids, count_lines, part_of
 from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
-from memory.services.imports.uploads import read_used, write_file
+from memory.services.imports.uploads import read_used
 from memory.services.jobs import queue, runner
 from memory.spool import open_folder
 from memory.types import Scope

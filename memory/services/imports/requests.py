@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,10 +23,13 @@ from memory.models.large_values import add_part
 from memory.models.paging import narrow, page_of
 from memory.services.imports import uploads
 from memory.services.imports.detect import recognise
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import clean
 from memory.services.imports.survey import preview
 from memory.services.jobs import queue
+from memory.services.tenancy.empty_namespace import lock_to_remove, remove_if_empty, was_made_for_file
 from memory.services.tenancy.idempotency import make_once
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Access, Idempotency, ListFilter, Scope
 
@@ -86,47 +89,69 @@ def start_import(
     IdempotencyConflict, NotFound where the import of a repeated request is no longer known, and NotFound and Conflict
     for an upload that cannot be used.
     """
-    return make_once(
-        idempotency,
-        make=partial(_start_import, scope, upload, now=now),
-        identify=lambda made: made.id,
-        find=partial(_find_own, scope),
-        now=now,
-    )
+    make = partial(_start_import, lambda: scope, upload, now=now)
+    return _make_once(make, actor=scope.actor, idempotency=idempotency, now=now)
 
 
-def _start_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> MemoryImport:
-    upload, arrived = _find_upload(scope, upload)
+def start_import_into_new(
+    make_scope: Callable[[], Scope],
+    upload: ImportUpload,
+    *,
+    actor: str,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+) -> MemoryImport:
+    """As `start_import`, of a file that was sent, into a namespace that is not there.
+
+    It is made (`make_scope`) with the import, and goes again when the import ends without having brought anything:
+    refused, failed or cancelled.
+    """
+    make = partial(_start_import, make_scope, upload, is_new=True, now=now)
+    return _make_once(make, actor=actor, idempotency=idempotency, now=now)
+
+
+def _make_once(
+    make: Callable[[], MemoryImport], *, actor: str, idempotency: Idempotency | None, now: datetime
+) -> MemoryImport:
+    def find(import_id: uuid.UUID) -> MemoryImport:
+        # Its namespace may be gone again.
+        row = MemoryImport.objects.across_namespaces().filter(id=import_id, actor=actor).first()
+        if row is None:
+            raise _not_found(import_id)
+        return row
+
+    return make_once(idempotency, make=make, identify=lambda made: made.id, find=find, now=now)
+
+
+def _start_import(
+    find_scope: Callable[[], Scope], upload: ImportUpload, *, is_new: bool = False, now: datetime
+) -> MemoryImport:
+    arrived = None
+    if upload.upload_id is not None:
+        upload, arrived = _find_upload(find_scope(), upload)
     with _spool(upload, arrived) as path:
         recognised = recognise(path, format=upload.format)
-        row = _new_import(scope, upload, format=recognised.format, size=path.stat().st_size, now=now)
-        return _keep_file(scope, row, path, arrived, now=now)
-
-
-def _find_own(scope: Scope, import_id: uuid.UUID) -> MemoryImport:
-    row = MemoryImport.objects.in_scope(scope).filter(id=import_id).first()
-    if row is None:
-        raise _not_found(import_id)
+        size = path.stat().st_size
+        with transaction.atomic():
+            scope = find_scope()
+            lock_namespace(scope)
+            _check_room(scope)
+            row = _new_import(scope, upload, format=recognised.format, size=size, now=now)
+            if is_new or was_made_for_file(scope.namespace_id):
+                row.made_namespace = scope.namespace
+            _keep_file(scope, row, path, arrived, now=now)
     return row
 
 
-def _keep_file(scope: Scope, row: MemoryImport, path: Path, arrived: Upload | None, *, now: datetime) -> MemoryImport:
-    with transaction.atomic():
-        _check_room(scope)
-        row.save(force_insert=True)
-        if arrived is not None:
-            uploads.use(arrived, by=row.id)
-        else:
-            _store_parts(row, path)
-        audit.record(
-            scope,
-            AuditEvent.IMPORT_START,
-            subject=str(row.id),
-            details={"format": row.format, "bytes": row.size},
-            now=now,
-        )
-        queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
-    return row
+def _keep_file(scope: Scope, row: MemoryImport, path: Path, arrived: Upload | None, *, now: datetime) -> None:
+    row.save(force_insert=True)
+    if arrived is not None:
+        uploads.use(arrived, by=row.id)
+    else:
+        _store_parts(row, path)
+    details = {"format": row.format, "bytes": row.size}
+    audit.record(scope, AuditEvent.IMPORT_START, subject=str(row.id), details=details, now=now)
+    queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
 
 
 def _store_parts(row: MemoryImport, path: Path) -> None:
@@ -155,7 +180,7 @@ def list_imports(
     page, following = page_of(rows, wanted.limit)
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in page}).values_list("pk", "name"))
     return [
-        to_dict(row, namespace=names.get(row.namespace_id, "")) for row in page
+        to_dict(row, namespace=names.get(row.namespace_id) or row.made_namespace) for row in page
     ], following.id if following else None
 
 
@@ -177,6 +202,8 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
     """Ends the locked import: its file goes. Inside the caller's transaction."""
     row.finished_at = now
     row.save()
+    is_refused = bool(row.problem or row.cancelled_at is not None)
+    may_be_empty = row.made_namespace and is_refused and lock_to_remove(row.namespace_id)
     _delete_parts(row)
     counts = ("turns", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "unreadable")
     audit.record(
@@ -186,6 +213,8 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
         details={"state": state_of(row), "format": row.format, **{name: getattr(row, name) for name in counts}},
         now=now,
     )
+    if may_be_empty:
+        remove_if_empty(row.namespace_id)
 
 
 def forget(*, now: datetime) -> int:
@@ -199,8 +228,11 @@ def forget(*, now: datetime) -> int:
         if row.finished_at is None and _jobs_of(row).exists():
             continue
         with transaction.atomic():
+            may_be_empty = row.made_namespace and row.finished_at is None and lock_to_remove(row.namespace_id)
             _delete_parts(row)
             deleted += MemoryImport.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
+            if may_be_empty:
+                remove_if_empty(row.namespace_id)
     return deleted
 
 
@@ -237,8 +269,9 @@ def state_of(row: MemoryImport) -> str:
 
 
 def name_of(row: MemoryImport) -> str:
-    """The name of its namespace."""
-    return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
+    """The name of its namespace, also of one that was made for it and that is gone again."""
+    found = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
+    return str(found or row.made_namespace)
 
 
 def _delete_parts(row: MemoryImport) -> None:
@@ -282,7 +315,7 @@ def _spool(upload: ImportUpload, arrived: Upload | None) -> Iterator[Path]:
     suffix = Path(upload.name).suffix.lower()
     with open_folder() as folder:
         path = folder / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
-        uploads.write_file(path, upload.chunks, size=arrived.size if arrived else 0)
+        write_file(path, upload.chunks, size=arrived.size if arrived else 0)
         yield path
 
 

@@ -17,11 +17,12 @@ from django.db import transaction
 from memory.enums import ImportFormat
 from memory.models import ImportPart, MemoryImport
 from memory.services.imports.detect import Recognised, recognise
+from memory.services.imports.disk import write_file
 from memory.services.imports.requests import JOB_SECONDS, end, name_of
 from memory.services.imports.source import UnreadableImport
 from memory.services.imports.survey import list_turns, look_over
 from memory.services.imports.take_in import ImportCounts, in_batches, take_in
-from memory.services.imports.uploads import read_used, write_file
+from memory.services.imports.uploads import read_used
 from memory.services.jobs import queue, runner
 from memory.spool import open_folder
 from memory.types import Scope

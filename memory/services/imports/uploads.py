@@ -6,28 +6,32 @@ The parts lie in the database, once: what uses the file reads them there, and it
 from __future__ import annotations
 
 import hashlib
-import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Count, QuerySet, Sum
 
-from memory.errors import Conflict, InvalidInput, NoRoom, NotFound
+from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Namespace, Upload, UploadPart
 from memory.models.large_values import add_part
+from memory.services.imports.disk import check_database
 from memory.services.imports.source import UnreadableImport, clean
+from memory.services.tenancy.empty_namespace import lock_to_remove, remove_if_empty, was_made_for_file
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope
 
 # What one request brings: at 150 KB a second it is here within MEMOS_RECEIVE_SECONDS.
 PART_BYTES = 4 * 1024**2
-# Files of a namespace that nothing has used yet.
+# Files of one sender in a namespace that nothing has used yet, which have MEMOS_MAX_UPLOAD_BYTES together.
 MAX_OPEN = 5
+# What all of a namespace, whoever sent it and also what is in use, may have: as many times that.
+SENDERS = 4
 KEEP = timedelta(hours=24)
 # So many of the parts that are missing are named.
 SHOWN_MISSING = 1_000
@@ -36,12 +40,37 @@ _SLICE_BYTES = 1024**2
 _SLICES = PART_BYTES // _SLICE_BYTES
 
 
-def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: datetime) -> Upload:
+def start_upload(
+    scope: Scope, *, name: str, size: int, sha256: str = "", replaces: bool = False, now: datetime
+) -> Upload:
     """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
 
-    Raises InvalidInput for more than MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the
-    namespace has MAX_OPEN others or no room beside them, NamespaceGone.
+    With `replaces`, the caller's own in the namespace that nothing uses go. Raises InvalidInput for more than
+    MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the caller has MAX_OPEN others there or
+    no room beside them, or the namespace SENDERS times as much, NoRoom, NamespaceGone.
     """
+    return _start(lambda: scope, name=name, size=size, sha256=sha256, replaces=replaces, now=now)
+
+
+def start_upload_into_new(
+    make_scope: Callable[[], Scope], *, name: str, size: int, sha256: str = "", now: datetime
+) -> Upload:
+    """As `start_upload`, into a namespace that is not there: it is made (`make_scope`) with the upload, and goes again
+    with it, or with what uses it and comes to nothing, as long as nobody has stored or announced anything else there.
+    """
+    return _start(make_scope, name=name, size=size, sha256=sha256, is_new=True, now=now)
+
+
+def _start(
+    find_scope: Callable[[], Scope],
+    *,
+    name: str,
+    size: int,
+    sha256: str,
+    replaces: bool = False,
+    is_new: bool = False,
+    now: datetime,
+) -> Upload:
     most = settings.MEMOS_MAX_UPLOAD_BYTES
     if size > most:
         raise InvalidInput(
@@ -54,18 +83,15 @@ def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: d
             f"A part has {PART_BYTES} bytes, and this server takes {settings.MEMOS_MAX_BODY_BYTES} a request: raise "
             "MEMOS_MAX_BODY_BYTES, or use the commands import_memories and load_cube."
         )
+    check_database(size)
     with transaction.atomic():
+        scope = find_scope()
         lock_namespace(scope)
-        waiting = Upload.objects.in_scope(scope).filter(used_by=None)
-        taken = waiting.aggregate(bytes=Sum("size"))["bytes"] or 0
-        if waiting.count() >= MAX_OPEN or taken + size > most:
-            own = waiting.filter(actor=scope.actor).order_by("id").values_list("id", flat=True)
-            raise Conflict(
-                f"Uploads of {scope.namespace!r} that nothing has used yet have {taken} bytes, of {most} and at most "
-                f"{MAX_OPEN} files: import or load one of them, or delete it. They go by themselves after "
-                f"{KEEP // timedelta(hours=1)} hours.",
-                detail={"open": [str(upload_id) for upload_id in own]},
-            )
+        made = is_new or was_made_for_file(scope.namespace_id)
+        if replaces:
+            for row in Upload.objects.in_scope(scope).filter(actor=scope.actor, used_by=None).select_for_update():
+                _delete(row)
+        _check_room(scope, size)
         return Upload.objects.create(
             namespace_id=scope.namespace_id,
             name=clean(Path(name.replace("\\", "/")).name)[:MAX_NAME_CHARS],
@@ -73,6 +99,7 @@ def start_upload(scope: Scope, *, name: str, size: int, sha256: str = "", now: d
             digest=sha256,
             actor=scope.actor,
             created_at=now,
+            made_namespace=made,
         )
 
 
@@ -89,7 +116,7 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
 
     `read` gives as many of its bytes as it is asked for, b"" at the end.
 
-    Raises NotFound, Conflict for an upload that is used, InvalidInput for a part of another length.
+    Raises NotFound, Conflict for an upload that is used, InvalidInput for a part of another length, NoRoom.
     """
     row = find_upload(access, upload_id=upload_id)
     parts = count_parts(row)
@@ -99,6 +126,7 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
             detail={"field": "number"},
         )
     wanted = min(PART_BYTES, row.size - number * PART_BYTES)
+    check_database(wanted)
     with transaction.atomic():
         _lock_unused(Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor), upload_id)
         first, arrived = number * _SLICES, 0
@@ -117,18 +145,13 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
 
 
 def delete_upload(access: Access, *, upload_id: uuid.UUID) -> None:
-    """Deletes one that nothing uses. Raises NotFound, Conflict."""
-    with transaction.atomic():
-        row = _lock_unused(Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor), upload_id)
-        _delete(row)
+    """Deletes one that nothing uses, and a namespace that was made for it, if that is empty.
 
-
-def delete_unused(scope: Scope) -> None:
-    """Deletes the caller's own in the namespace that nothing uses."""
-    own = Upload.objects.in_scope(scope).filter(actor=scope.actor, used_by=None)
-    with transaction.atomic():
-        for row in own.select_for_update():
-            _delete(row)
+    Raises NotFound, Conflict.
+    """
+    own = Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor)
+    with transaction.atomic(), _takes_namespace_away(find_upload(access, upload_id=upload_id)):
+        _delete(_lock_unused(own, upload_id))
 
 
 def find_whole(scope: Scope, upload_id: uuid.UUID) -> Upload:
@@ -184,24 +207,11 @@ def end_use(namespace_id: int, *, by: uuid.UUID) -> None:
         _delete(row)
 
 
-def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, size: int = 0) -> None:
-    """Writes a file that has `size` bytes, as far as that is known. Raises NoRoom when the disk has none for it."""
-    free = shutil.disk_usage(path.parent).free
-    if size > free:
-        raise NoRoom(
-            f"The file has {size} bytes, and {path.parent.parent} on the server has {free}: free some, or give MemOS "
-            "another place by TMPDIR."
-        )
-    with path.open("wb") as stream:
-        for chunk in chunks:
-            stream.write(chunk)
-
-
 def forget(*, now: datetime) -> int:
-    """Deletes uploads that nothing has used in KEEP; returns how many."""
+    """Deletes uploads that nothing has used in KEEP, and namespaces that were made for these; returns how many."""
     deleted = 0
     for row in Upload.objects.across_namespaces().filter(used_by=None, created_at__lt=now - KEEP):
-        with transaction.atomic():
+        with transaction.atomic(), _takes_namespace_away(row):
             if Upload.objects.filter(namespace_id=row.namespace_id, id=row.id, used_by=None).select_for_update():
                 _delete(row)
                 deleted += 1
@@ -240,6 +250,39 @@ def to_dict(row: Upload) -> dict[str, Any]:
     }
 
 
+def _check_room(scope: Scope, size: int) -> None:
+    """Raises Conflict where `size` bytes more are too many for the caller, or for the namespace."""
+    most, goes = settings.MEMOS_MAX_UPLOAD_BYTES, f"go by themselves after {KEEP // timedelta(hours=1)} hours"
+    there = Upload.objects.in_scope(scope)
+    own = there.filter(actor=scope.actor, used_by=None)
+    files, taken = _add_up(own)
+    if files >= MAX_OPEN or taken + size > most:
+        raise Conflict(
+            f"Your uploads to {scope.namespace!r} that nothing has used yet have {taken} bytes, of {most} and at most "
+            f"{MAX_OPEN} files: import or load one of them, or delete it. They {goes}.",
+            detail={"open": [str(row.id) for row in own.order_by("id")]},
+        )
+    files, taken = _add_up(there)
+    if files >= SENDERS * MAX_OPEN or taken + size > SENDERS * most:
+        senders = [
+            {"actor": actor, "files": count, "bytes": bytes_}
+            for actor, count, bytes_ in there.values_list("actor").annotate(Count("id"), Sum("size")).order_by("actor")
+        ]
+        whose = ", ".join(f"{one['actor']} {one['files']} with {one['bytes']} bytes" for one in senders)
+        raise Conflict(
+            f"The uploads to {scope.namespace!r} have {taken} bytes, of {SENDERS * most} and at most "
+            f"{SENDERS * MAX_OPEN} files: {whose}. Wait until one of them is imported or loaded, or have its sender "
+            f"delete it; those that nothing uses {goes}.",
+            detail={"open": [str(row.id) for row in own.order_by("id")], "senders": senders},
+        )
+
+
+def _add_up(rows: QuerySet[Upload]) -> tuple[int, int]:
+    """How many files and bytes."""
+    found = rows.aggregate(files=Count("id"), bytes=Sum("size"))
+    return found["files"], found["bytes"] or 0
+
+
 def _read_slice(read: Callable[[int], bytes]) -> bytes:
     """_SLICE_BYTES, fewer at the end only: a part has no more slices than its numbers."""
     data = b""
@@ -268,6 +311,15 @@ def _refuse_used(row: Upload) -> None:
             f"The upload is used already, by {row.used_by}: upload the file again for another import or load.",
             detail={"field": "upload", "used_by": str(row.used_by)},
         )
+
+
+@contextmanager
+def _takes_namespace_away(row: Upload) -> Iterator[None]:
+    """Around the deletion of the upload: a namespace that was made for it goes, too, if it is empty then."""
+    may_be_empty = row.made_namespace and lock_to_remove(row.namespace_id)
+    yield
+    if may_be_empty:
+        remove_if_empty(row.namespace_id)
 
 
 def _delete(row: Upload) -> None:

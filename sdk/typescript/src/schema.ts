@@ -10761,7 +10761,7 @@ export interface components {
         };
         /** @description A file that will be sent in parts. */
         UploadStartRequest: {
-            /** @description Where it goes; at most 5 uploads of it are unused */
+            /** @description Where it goes; at most 5 of a key's uploads to it are unused */
             namespace: string;
             /** @description Of the file */
             name: string;

@@ -24,7 +24,6 @@ from memory.retrieval.question import Question, question
 from memory.services.cube_files import load, local, run
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.local import load_from_file
 from memory.services.imports.source import UnreadableImport
@@ -36,6 +35,7 @@ from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.sessions.reset import reset_session
+from memory.services.tenancy.empty_namespace import remove_if_empty
 from memory.types import NewDocument, NewMemory, Scope, system_access
 from tests.services.cube_files.hostile import make, memory_line, write
 from tests.threads import together

@@ -32,13 +32,13 @@ from memory.models import (
 from memory.postgresql import faults
 from memory.services.cube_files import load, local, requests, run
 from memory.services.cube_files.dump import DumpOptions, write_cube
-from memory.services.cube_files.empty_namespace import remove_if_empty
 from memory.services.cube_files.load_options import LoadOptions
 from memory.services.entities.extract import index_namespace
 from memory.services.index.entries import count_searchable
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.preferences.read import read_session
+from memory.services.tenancy.empty_namespace import remove_if_empty
 from memory.services.tenancy.namespaces import scope_for
 from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory, Scope, system_access
