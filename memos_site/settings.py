@@ -324,9 +324,9 @@ MEMOS_HNSW_BUILD_MB = env.integer(
 )
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
-    64,
+    48,
     "Megabytes that each web process may fill with the indexes of the namespaces it is asked for, so that a question "
-    "is answered by arithmetic instead of SQL. A thousand memories take about 1.5. 0: SQL answers always.",
+    "is answered by arithmetic instead of SQL. A thousand memories take 1.5 to 2.5. 0: SQL answers always.",
 )
 MEMOS_SEARCH_TIMEOUT_MS = env.integer(
     "MEMOS_SEARCH_TIMEOUT_MS",
