@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from memory.gate import worth_cues
 from memory.gate.lexicon import PHRASES
 from memory.gate.literals import find_literals, has_literals
 
@@ -51,11 +52,20 @@ def test_what_looks_for_too_much_is_searched_for_itself():
     assert find_literals(re.compile(rf"\d(?:{many})\d")) == ()
 
 
-@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.concept)
-def test_no_phrase_is_said_without_one_of_its_literals(phrase):
+CUES = {name: cue for name, cue in vars(worth_cues).items() if isinstance(cue, worth_cues.Cue)}
+PATTERNS = {phrase.concept: phrase.pattern for phrase in PHRASES} | {name: cue.english for name, cue in CUES.items()}
+
+
+def test_both_lists_are_looked_at():
+    assert len(PATTERNS) > 60
+    assert len(CUES) > 8
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_nothing_is_said_without_one_of_its_literals(pattern):
     @settings(max_examples=60, deadline=None)
-    @given(some.from_regex(phrase.pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
+    @given(some.from_regex(pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
     def has_literal(said: str) -> None:
-        assert has_literals(said, find_literals(phrase.pattern))
+        assert has_literals(said, find_literals(pattern))
 
     has_literal()
