@@ -7,12 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from django.utils import timezone
 
 from memory import tasks
+from memory.errors import NamespaceGone
 from memory.models import (
     CubeFile,
+    DocumentFile,
+    EvaluationRun,
     Job,
     Memory,
     MemoryImport,
@@ -23,6 +27,7 @@ from memory.models import (
 )
 from memory.postgresql import reach
 from memory.services.cube_files import requests as loads
+from memory.services.cube_files.dump import DumpOptions
 from memory.services.cubes.create import register_cube
 from memory.services.imports import requests, run, uploads
 from memory.services.tenancy.keys import issue_key
@@ -316,6 +321,49 @@ def test_a_worker_takes_it_away_and_sees_who_reaches_it(everywhere, granted):
 
     assert not Upload.objects.across_namespaces().exists()
     assert is_there() == granted
+
+
+ANNOUNCED = {
+    "a document's file": lambda tenant: tenant.client.post(
+        "/v1/documents",
+        {
+            "namespace": "fresh",
+            "document_id": "d",
+            "file": SimpleUploadedFile("a.md", b"# Bees\n\nBehind the house.\n"),
+        },
+    ),
+    "an evaluation": lambda tenant: tenant.post("/v1/evaluations", {"namespace": "fresh"}),
+    "a user": lambda tenant: tenant.post("/v1/users", {"namespace": "fresh", "name": "ann"}),
+    "a policy": lambda tenant: tenant.client.put(
+        "/v1/policy", {"namespace": "fresh", "policy": {"preferences": "rules"}}, content_type="application/json"
+    ),
+    "a memory": lambda tenant: tenant.post("/v1/ingest", TURN),
+}
+
+
+@NAMESPACES_ARE_KEPT
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("what", ANNOUNCED)
+def test_nothing_is_taken_for_one_that_has_just_gone(everywhere, what):
+    """A process goes on for a moment with the id that it knows of the name."""
+    upload_id = begin(everywhere).json()["id"]
+    gone = Namespace.objects.get(name="fresh").pk
+    assert everywhere.get("/v1/policy?namespace=fresh").status_code == 200
+    assert delete(everywhere, upload_id) == 204
+
+    assert "send it again" in error(ANNOUNCED[what](everywhere), 409)["message"]
+    assert not any(model.objects.filter(namespace_id=gone) for model in (DocumentFile, EvaluationRun, Job))
+
+
+@NAMESPACES_ARE_KEPT
+@pytest.mark.django_db(transaction=True)
+def test_no_dump_is_begun_of_one_that_has_just_gone(everywhere):
+    begin(everywhere)
+    scope = scope_for(system_access("tests"), name="fresh")
+    uploads.forget(now=timezone.now() + timedelta(hours=25))
+
+    with pytest.raises(NamespaceGone):
+        loads.start_dump(scope, options=DumpOptions(), now=timezone.now())
 
 
 def client_of(tenant: Any) -> Any:

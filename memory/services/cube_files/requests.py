@@ -59,11 +59,12 @@ def start_dump(
 ) -> CubeFile:
     """Queues the job that writes the namespace into a file.
 
-    Raises Conflict while MAX_OPEN others are not over, IdempotencyConflict.
+    Raises Conflict while MAX_OPEN others are not over, NamespaceGone, IdempotencyConflict.
     """
     if idempotency and (record := answers.find_answer(idempotency)):
         return _read_answer(record)
     with transaction.atomic():
+        lock_namespace(scope)
         _check_room(scope)
         row = CubeFile(
             namespace_id=scope.namespace_id,

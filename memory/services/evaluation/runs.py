@@ -21,6 +21,7 @@ from memory.models import EvaluationResult, EvaluationRun, Job
 from memory.models.locks import Lock, try_lock
 from memory.models.paging import narrow
 from memory.services.jobs import queue
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, ListFilter, Scope
 
 _OPEN = (EvaluationStatus.QUEUED, EvaluationStatus.RUNNING)
@@ -81,7 +82,7 @@ def request(
     """Queues an evaluation of the scope's namespace by its judgements, or (scope None) of a dataset.
 
     Raises Forbidden for a dataset when the caller is one of some namespaces only, InvalidInput and NotFound as
-    `dataset_folder`, Conflict while the same is queued or running.
+    `dataset_folder`, Conflict while the same is queued or running, NamespaceGone.
     """
     if scope is None:
         if not access.all_namespaces:
@@ -91,6 +92,8 @@ def request(
             )
         dataset_folder(dataset)
     with transaction.atomic():
+        if scope is not None:
+            lock_namespace(scope)
         run = create(scope, dataset=dataset, options=options, label=label, actor=access.actor, now=now)
         queue.enqueue(queue.EVALUATE, run.namespace_id, str(run.pk), seconds=settings.MEMOS_EVALUATION_TIMEOUT_SECONDS)
     return run

@@ -28,6 +28,7 @@ from memory.services.ingestion.admission import refuse_document_fields
 from memory.services.ingestion.file_listing import file_in_force, is_in_force, jobs_of, parts_of
 from memory.services.jobs import queue
 from memory.services.tenancy.idempotency import make_once
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Idempotency, Scope
 
@@ -72,7 +73,8 @@ def start_file(
     waits already, or whose document is in force. Without `enqueue` the caller reads it.
 
     Raises FileTooLarge, InvalidInput for what is of no kind that is read, ParserUnavailable, Conflict while MAX_OPEN
-    others of the namespace wait, IdempotencyConflict, and NotFound where a repeated request's file is no longer known.
+    others of the namespace wait, NamespaceGone, IdempotencyConflict, and NotFound where a repeated request's file is no
+    longer known.
     """
     with spool(upload.chunks, most=settings.MEMOS_FILE_MAX_BYTES) as (path, digest):
         kind = _detect(path, upload.name)
@@ -104,6 +106,7 @@ def _find_own(scope: Scope, file_id: uuid.UUID) -> DocumentFile:
 
 def _keep_file(scope: Scope, row: DocumentFile, path: Path, *, now: datetime, enqueue: bool) -> DocumentFile:
     with transaction.atomic():
+        lock_namespace(scope)
         lock_in_transaction(Lock.DOCUMENT_FILES, scope.namespace_id)
         if (same := _find_same(scope, row)) is not None:
             return same

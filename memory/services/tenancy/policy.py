@@ -19,11 +19,12 @@ from memory.gate.fields import judge_fields
 from memory.gate.judge import DEFAULT_POLICY
 from memory.gate.policy import GatePolicy
 from memory.governance.policy import Effective, Policy, contradictions, effective, flatten, nest
-from memory.models import Namespace, NamespacePolicy
+from memory.models import NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
 from memory.providers.chat.registry import adapter_problem, choice_problem
 from memory.services.tenancy import index_choice
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -122,7 +123,7 @@ def put_policy(
     """Makes `wanted` (nested values) all that the namespace sets itself; what it does not name is no longer overridden.
 
     `expected` is the version that the caller has read; None does not ask. Without a difference nothing is written.
-    Raises InvalidInput, which names every wrong value, and PreconditionFailed.
+    Raises InvalidInput, which names every wrong value, PreconditionFailed and NamespaceGone.
     """
     overrides = check_overrides(wanted, namespace_id=scope.namespace_id)
     if len(reason) > MAX_REASON_CHARS or "\0" in reason:
@@ -132,7 +133,7 @@ def put_policy(
         reason = clean_note(reason, field="reason")
     with transaction.atomic():
         # The writers of one policy wait for each other here, so versions have no gaps and none is lost.
-        Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
+        lock_namespace(scope)
         lock_in_transaction(Lock.POLICY, scope.namespace_id)
         before = governing(scope.namespace_id)
         if expected is not None and expected != before.version:
@@ -169,7 +170,7 @@ def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reas
     """
     check_overrides(nest(_drop_unknown(versions[-1].overrides)), namespace_id=scope.namespace_id)
     with transaction.atomic():
-        Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
+        lock_namespace(scope)
         lock_in_transaction(Lock.POLICY, scope.namespace_id)
         before = governing(scope.namespace_id)
         if before.version:

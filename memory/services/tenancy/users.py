@@ -18,7 +18,7 @@ from memory.models import User, UserNamespace
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services.tenancy.idempotency import make_once
-from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.namespaces import lock_namespace, scope_for
 from memory.services.tenancy.notes import clean_note, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
@@ -42,8 +42,8 @@ def create_user(
 ) -> User:
     """Makes a user who belongs to `namespace`; `namespaces` are others that are the user's.
 
-    Raises NotFound for a namespace that the caller does not reach, InvalidInput, IdempotencyConflict, and Conflict for
-    a name that is taken.
+    Raises NotFound for a namespace that the caller does not reach, InvalidInput, NamespaceGone,
+    IdempotencyConflict, and Conflict for a name that is taken.
     """
     scope = scope_for(access, name=namespace, request_id=request_id, create=False)
     others = _find_namespaces(access, namespaces, home=scope)
@@ -69,6 +69,7 @@ def create_user(
 def _store(scope: Scope, user: User, others: Mapping[int, str], *, now: datetime) -> User:
     try:
         with transaction.atomic():
+            lock_namespace(scope)
             user.save(force_insert=True)
             UserNamespace.objects.bulk_create(
                 [UserNamespace(namespace_id=identity, user_id=user.pk) for identity in others]
