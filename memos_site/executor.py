@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import connections
 
 Result = TypeVar("Result")
 
@@ -46,7 +46,8 @@ class _Call(NamedTuple):
 
 
 class RequestThreads(Executor):
-    """At most `most` threads, each made when all others work. They end with the process."""
+    """At most `most` threads, each made when all others work. They end with the process, which waits for them by
+    `shutdown` only."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -65,12 +66,7 @@ class RequestThreads(Executor):
                 raise RuntimeError("no request is answered any more: the server stops")
             if self._idle:
                 self._idle.pop().calls.put(call)
-            elif len(self._threads) < self._most:
-                thread = _Thread(self, len(self._threads))
-                self._threads.append(thread)
-                thread.calls.put(call)
-                thread.start()
-            else:
+            elif len(self._threads) >= self._most or not self._start_thread(call):
                 self._waiting.append(call)
         return call.result
 
@@ -89,6 +85,20 @@ class RequestThreads(Executor):
         if wait:
             for thread in self._threads:
                 thread.join()
+
+    def _start_thread(self, call: _Call) -> bool:
+        """Starts one more, with something to do; False where the system has none left and others are there."""
+        thread = _Thread(self, len(self._threads))
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+            log.exception("no further thread could be started: requests wait for those that are there")
+            return False
+        self._threads.append(thread)
+        thread.calls.put(call)
+        return True
 
     def stand(self, thread: _Thread, *, is_last: bool = False) -> None:
         """Gives a thread what waits; without anything, the thread is given the next request, or the last that comes."""
@@ -141,6 +151,6 @@ def _close_connections() -> None:
     for own in connections.all(initialized_only=True):
         try:
             own.close()
-        except (DatabaseError, InterfaceError) as error:
+        except Exception:
             # The thread goes on, for others wait for what it is given.
-            log.warning("a connection was not closed", extra={"reason": str(error)})
+            log.exception("a connection was not closed")

@@ -207,6 +207,11 @@ class BufferedWorker(ThreadWorker):
         threads = settings.MEMOS_STREAM_THREADS if self.has_streams else self.cfg.threads
         return RequestThreads(threads)
 
+    def run(self) -> None:
+        """Serves until it is asked to stop, and ends when the last request is answered, however long that takes."""
+        super().run()
+        self.tpool.shutdown(wait=True)
+
     def set_accept_enabled(self, enabled: bool) -> None:
         """Takes connections from clients, or from the other workers, or takes none."""
         if not self.has_streams or self.forwarding is None:

@@ -156,3 +156,24 @@ def test_nothing_is_lost_between_threads_that_come_and_go(monkeypatch):
         sender.join(60)
     pool.shutdown()
     assert sorted(done) == [number for begin in range(0, 6_000, 1_000) for number in range(begin, begin + 500)]
+
+
+def test_a_thread_that_cannot_be_started_leaves_its_work_to_the_others(pool, monkeypatch):
+    go_on, [result] = occupy(pool, 1)
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(executor._Thread, "start", refuse)
+    waiting = pool.submit(name)
+    go_on.set()
+    assert (result.result(SECONDS), waiting.result(SECONDS)) == ("request-0", "request-0")
+
+
+def test_without_any_thread_it_is_said_at_once(pool, monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(executor._Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start"):
+        pool.submit(name)

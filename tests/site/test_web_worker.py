@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.site.echo import LATE_SECONDS
 from tests.site.gunicorn_server import run_gunicorn
 
 THREADS = 2
@@ -222,3 +224,17 @@ def test_headers_of_a_forwarder_are_not_believed(port, name):
     told = ask(port, "/ops/", **{name: "/ops" if "P" in name and "_" in name else "https"})
 
     assert (told["path"], told["script"], told["scheme"]) == ("/ops/", "", "http")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM], ids=["reload", "stop"])
+def test_a_request_that_takes_longer_than_a_stop_may_is_answered(tmp_path, number):
+    config = CONFIG.replace("{threads}", str(THREADS)) + "graceful_timeout = 1\n"
+    if number == signal.SIGTERM:
+        # Who stops the server ends by force what is left then.
+        config = config.replace("graceful_timeout = 1", f"graceful_timeout = {LATE_SECONDS + 5:.0f}")
+    with run_gunicorn("tests.site.echo:application", config, tmp_path) as (port, process):
+        client = opened(port, b"GET /late HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.5)
+        process.send_signal(number)
+        status, _, content = answer_of(client)
+        assert (status, json.loads(content)["path"]) == (200, "/late")

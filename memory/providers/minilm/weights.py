@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,11 @@ def words_filename() -> str:
 
 
 def remove_earlier_files(folder: Path) -> None:
-    """Deletes from `folder` what earlier versions made, which need it no longer than they run."""
+    """Deletes from `folder` what earlier versions made, as far as it can: those that run have it open."""
     for version in range(1, GRAPH_VERSION):
-        for name in (*PRECISIONS, "words"):
-            for suffix in ("onnx", "onnx.lock", "npy"):
-                (folder / f"all-MiniLM-L6-v2-{name}-v{version}.{suffix}").unlink(missing_ok=True)
+        for name in (*(f"{precision}-v{version}.onnx" for precision in PRECISIONS), f"words-v{version}.npy"):
+            with suppress(OSError):
+                (folder / f"all-MiniLM-L6-v2-{name}").unlink(missing_ok=True)
 
 
 class WordTable:

@@ -18,6 +18,7 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Adapter, Namespace, TrainingDataset
 from memory.models.paging import narrow, page_of
 from memory.services.jobs import queue
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.training.consent import require_consent
 from memory.services.training.datasets import check_usable, find_dataset, name_of
 from memory.services.training.staleness import find_stale
@@ -76,7 +77,7 @@ def start_training(
             "The data set has no line of sft.jsonl: there is nothing to learn.", detail={"field": "dataset_id"}
         )
     with transaction.atomic():
-        Namespace.objects.select_for_update().get(pk=scope.namespace_id)
+        lock_namespace(scope)
         waiting = Adapter.objects.in_scope(scope).filter(state=AdapterState.TRAINING).count()
         if waiting >= MAX_TRAINING:
             raise Conflict(

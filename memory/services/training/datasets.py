@@ -18,6 +18,7 @@ from memory.errors import Conflict, NotFound
 from memory.models import Job, Namespace, TrainingDataset, TrainingPart
 from memory.models.paging import narrow, page_of
 from memory.services.jobs import queue
+from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.training.consent import require_consent
 from memory.services.training.staleness import describe, find_stale
 from memory.types import Access, ListFilter, Scope
@@ -62,7 +63,7 @@ def start_export(
     require_consent(scope)
     with transaction.atomic():
         # The row of the namespace: two who ask at once are counted one after the other.
-        Namespace.objects.select_for_update().get(pk=scope.namespace_id)
+        lock_namespace(scope)
         waiting = TrainingDataset.objects.in_scope(scope).filter(finished_at=None).count()
         if waiting >= MAX_OPEN:
             raise Conflict(
