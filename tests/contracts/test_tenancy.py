@@ -19,6 +19,7 @@ def tenant_tables() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name FROM information_schema.columns "
+            "JOIN pg_class ON oid = quote_ident(table_name)::regclass AND NOT relispartition "
             "WHERE column_name = 'namespace_id' AND table_name LIKE 'memory_%'"
         )
         return sorted({name for (name,) in cursor.fetchall()} - SHARED)
