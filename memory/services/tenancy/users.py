@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -26,6 +27,8 @@ from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
 
 MAX_NAME_CHARS = 128
 MOST_NAMESPACES = 100
+# The table of users, a part of it (deploy/citus/partition.py), or a shard.
+_TABLE = re.compile(r"memory_user(?:_p?\d+)?")
 
 
 def create_user(
@@ -252,8 +255,11 @@ def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[
 
 def _refuse_name(error: IntegrityError, name: str, namespace: str) -> Exception:
     """What a name that is taken is answered with; another error stays what it is."""
-    # By its columns: parts of a split table, and shards, give the constraint names of their own.
-    if not isinstance(error.__cause__, UniqueViolation) or "(namespace_id, name)=" not in str(error):
+    cause = error.__cause__
+    # By its table, which has one constraint beside the key of its ids: parts of a split table, and shards, rename it.
+    if not isinstance(cause, UniqueViolation) or not _TABLE.fullmatch(cause.diag.table_name or ""):
+        return error
+    if "_pkey" in (cause.diag.constraint_name or ""):
         return error
     return Conflict(
         f"The namespace {namespace!r} has a user {name!r}: change that one, or choose another name.",
