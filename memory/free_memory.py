@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 
 EVERY_SECONDS = 30.0
-# Python lets one thread in at a time: a heap for each would only hold what others could use again.
-HEAPS = 2
-# Of <malloc.h>.
-_M_ARENA_MAX = -8
-
-
-def share_heaps() -> bool:
-    """Has the threads of this process, and of those it forks, take memory from HEAPS heaps, unless the environment says
-    how many; before they are started. Whether there is a glibc that does."""
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is None or "MALLOC_ARENA_MAX" in os.environ:
-        return False
-    return bool(set_option(_M_ARENA_MAX, HEAPS))
 
 
 def trim_heaps() -> bool:

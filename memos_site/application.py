@@ -199,7 +199,6 @@ def _embedding_arguments() -> list[str] | None:
 def _load() -> None:
     """Loads what both parts need, before they are forked, and sets it aside: a collection that looks through it would
     write into the pages that are shared. Raises ConfigurationError."""
-    import_module("memory.free_memory").share_heaps()
     import_module("memos_site.wsgi")
     import_module("memory.tasks")
     import_module("memory.text.tokens").count_tokens("ready")
