@@ -198,6 +198,8 @@ def test_a_tenant_is_held_on_the_replica_as_on_the_primary(both: World) -> None:
     secret = "SELECT count(*) FROM memory_memory WHERE text ~ 'The safe opens'"
     ask_of_replica(both, "bob", "How does the safe open?")
     with both.standby.listen() as lines:
+        # A connection that has answered Bob last is told nothing anew.
+        assert "wedding" in json.dumps(both.call("alice", "/v1/memories?namespace=alice"))
         assert "wedding" not in json.dumps(both.call("bob", "/v1/memories?namespace=bob"))
         with pytest.raises(urllib.error.HTTPError) as refused:
             both.call("bob", "/v1/memories?namespace=alice")
