@@ -25,9 +25,9 @@ OWNERS = {
 } | {"memory_namespacestat": INDEX, "memory_auditlog": AUDIT}
 # Those that write memories by SQL: the rest changes a row that it has locked, through Django.
 MEMORY_WRITERS = {
-    "memory/services/index/embedding.py": "with the vectors, that a memory has them",
     "memory/services/index/entries.py": "deletes memories with their postings and counts, in one statement",
     "memory/services/index/insert.py": "stores memories with all that a search reads, in one statement",
+    "memory/services/index/missing_vectors.py": "with the vectors, that a memory has them",
     "memory/services/retention/importance.py": "rates a batch, and only what differs",
 }
 
@@ -54,8 +54,8 @@ MEMORY_READERS = {
     "memory/services/erasure/text_sql.py": COMPOSED,
     "memory/services/erasure/requests.py": WITH_WRITE,
     "memory/services/erasure/sessions.py": WITH_WRITE,
-    "memory/services/index/embedding.py": WITH_WRITE,
     "memory/services/index/erased.py": WITH_WRITE,
+    "memory/services/index/missing_vectors.py": WITH_WRITE,
     "memory/services/index/recount.py": JOINED,
     "memory/services/jobs/lag.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,
