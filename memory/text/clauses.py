@@ -95,7 +95,7 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
     return _clauses(sentence)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _clauses(sentence: str) -> tuple[Clause, ...]:
     joints = list(_JOINT.finditer(sentence))
     found: list[Clause] = []
