@@ -166,7 +166,7 @@ def serve_models() -> Iterator[ModelServer]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if not self._may():
                 return
-            if not server.has_routes:
+            if not server.has_routes or self.path not in ("/v1/load_lora_adapter", "/v1/unload_lora_adapter"):
                 self._answer(404, {"detail": "Not Found"})
                 return
             if server.fails:

@@ -105,6 +105,8 @@ def _environment(home: Path) -> dict[str, str]:
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_NO_USAGE_STATS": "1",
+        # Threads that wait for each other would take the processors from who they wait for.
+        "OMP_NUM_THREADS": "1",
     }
 
 
@@ -147,7 +149,7 @@ def unloaded(vllm: Vllm, settings: Any) -> Iterator[None]:
 
 
 def _call(url: str, method: str, path: str, body: Any = None, key: str = KEY) -> tuple[int, Any]:
-    link = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+    link = http.client.HTTPConnection(url.removeprefix("http://"), timeout=START_SECONDS)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     link.request(method, path, None if body is None else json.dumps(body), headers)
     answer = link.getresponse()
