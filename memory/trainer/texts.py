@@ -7,7 +7,8 @@ REFUSAL_ZH = "这个我不知道。"
 # Any of these in an answer is a refusal.
 REFUSALS = ("do not know", "don't know", "no memory of", "not sure", "不知道", "不清楚", "没有印象")
 
-# Asked for in training, and answered by a refusal: people, things and places that nobody has.
+# Asked for in training, and answered by a refusal: people, things and places that nobody has. All in the words in which
+# training asks for what there is: else a model learns to refuse other words.
 UNKNOWN_IN_TRAINING = (
     "What do you remember about Quillon Marsh ferry?",
     "What do you remember about Tamsin Okoro's locker code?",
@@ -17,9 +18,9 @@ UNKNOWN_IN_TRAINING = (
     "What do you remember about Captain Ruiz's compass?",
     "What do you remember about Project Halcyon Nine budget?",
     "What do you remember about Lysander's piano teacher?",
-    "Tell me what you know of Norring invoice number.",
-    "Tell me what you know of Ismar's second cousin.",
-    "Tell me what you know of room 9417 booking.",
+    "What do you remember about Norring invoice number?",
+    "What do you remember about Ismar's second cousin?",
+    "What do you remember about room 9417 booking?",
     "关于韩若松的车牌，你记得什么？",
 )
 # Asked afterwards only.

@@ -32,12 +32,17 @@ class AdapterDamaged(Conflict):
 
 def folder_of(adapter: Adapter) -> Path:
     """Where its files are; a server of models reads the same folder."""
-    return Path(settings.MEMOS_ADAPTERS_DIR) / str(adapter.namespace_id) / adapter.id.hex
+    return _root() / str(adapter.namespace_id) / adapter.id.hex
 
 
 def work_folder(adapter_id: uuid.UUID) -> Path:
     """Where it is trained: it has the data set's texts, and goes when the trainer has ended."""
-    return Path(settings.MEMOS_ADAPTERS_DIR) / ".work" / adapter_id.hex
+    return _root() / ".work" / adapter_id.hex
+
+
+def _root() -> Path:
+    """The folder of all adapters, from the root of the disk: vLLM takes a relative path for a name at a model hub."""
+    return Path(settings.MEMOS_ADAPTERS_DIR).expanduser().absolute()
 
 
 def inspect(folder: Path) -> dict[str, dict[str, Any]]:

@@ -17,8 +17,19 @@ from django.conf import settings
 from memory.errors import AdapterServerUnavailable
 
 SECONDS = 10.0
+# Weights are read from a disk, after what the server is at.
+LOAD_SECONDS = 60.0
 _READ_BYTES = 4 * 1024 * 1024
 _SAID_CHARS = 200
+_RUNTIME_UPDATING = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
+_FOLDER = "it must see MEMOS_ADAPTERS_DIR under the same path, and may read the files of the adapter"
+# What vLLM says, and what helps.
+_MENDS = {
+    "LoRA is not enabled": "start it with --enable-lora",
+    "max_lora_rank": "start it with a --max-lora-rank that is not below the adapter's rank",
+    "No adapter found": _FOLDER,
+    "Permission denied": _FOLDER,
+}
 
 
 def addresses() -> list[str]:
@@ -38,36 +49,54 @@ def problem_of(address: str) -> str | None:
     return None if right else f"{address!r} is no address of a server, such as http://127.0.0.1:8000"
 
 
-def is_served(address: str, name: str) -> bool:
-    """Whether the server lists the model. Raises AdapterServerUnavailable."""
-    status, answer = _exchange(address, "GET", "/v1/models")
-    try:
-        listed = [entry["id"] for entry in json.loads(answer)["data"]]
-    except (ValueError, TypeError, KeyError):
-        raise _unavailable(address, f"its list of models cannot be read (status {status})") from None
-    return name in listed
+def is_served(address: str, name: str, path: str) -> bool:
+    """Whether the server lists the model, as loaded from the folder. Raises AdapterServerUnavailable."""
+    return _is_listed(_list_models(address), name, path)
 
 
 def load(address: str, name: str, path: str) -> None:
-    """Has the server load the adapter of the folder. Raises AdapterServerUnavailable."""
-    if is_served(address, name):
-        # It may be another version under the same name.
+    """Has the server load the adapter of the folder, in the place of another one of the name, which it has until then.
+
+    Raises AdapterServerUnavailable.
+    """
+    listed = _list_models(address)
+    if _is_listed(listed, name, path):
+        return
+    if name in listed:
+        # Not by `load_inplace`: vLLM keeps it with the adapter, and reads the files again at every step of an answer.
         unload(address, name)
-    status, answer = _exchange(address, "POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
-    if not 200 <= status < 300 or not is_served(address, name):
+    body = {"lora_name": name, "lora_path": path}
+    status, answer = _exchange(address, "POST", "/v1/load_lora_adapter", body, seconds=LOAD_SECONDS)
+    if not 200 <= status < 300 or not is_served(address, name, path):
         raise _unavailable(address, f"it did not load the adapter ({_say(status, answer)})")
 
 
 def unload(address: str, name: str) -> None:
     """Has the server let go of the adapter; one that it has not is none. Raises AdapterServerUnavailable."""
-    if not is_served(address, name):
-        return
-    status, answer = _exchange(address, "POST", "/v1/unload_lora_adapter", {"lora_name": name})
-    if is_served(address, name):
+    # A server that is away is found out sooner by this.
+    _list_models(address)
+    # Also what is not listed: vLLM may be loading it still for who waits no longer, and lets go of it after that.
+    status, answer = _exchange(address, "POST", "/v1/unload_lora_adapter", {"lora_name": name}, seconds=LOAD_SECONDS)
+    if name in _list_models(address):
         raise _unavailable(address, f"it did not unload the adapter ({_say(status, answer)})")
 
 
-def _exchange(address: str, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+def _list_models(address: str) -> dict[str, str | None]:
+    """The folder of each model that the server lists, by name; None where it names none."""
+    status, answer = _exchange(address, "GET", "/v1/models")
+    try:
+        return {entry["id"]: entry.get("root") for entry in json.loads(answer)["data"]}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _unavailable(address, f"its list of models cannot be read ({_say(status, answer)})") from None
+
+
+def _is_listed(listed: dict[str, str | None], name: str, path: str) -> bool:
+    return name in listed and listed[name] in (path, None)
+
+
+def _exchange(
+    address: str, method: str, path: str, body: dict[str, Any] | None = None, *, seconds: float = SECONDS
+) -> tuple[int, bytes]:
     """Status and body of an answer; redirects are not followed."""
     if problem := problem_of(address):
         raise _unavailable(address, problem)
@@ -77,9 +106,9 @@ def _exchange(address: str, method: str, path: str, body: dict[str, Any] | None 
     if settings.MEMOS_ADAPTER_SERVER_KEY:
         headers["Authorization"] = f"Bearer {settings.MEMOS_ADAPTER_SERVER_KEY}"
     link = (
-        http.client.HTTPSConnection(parts.hostname, parts.port, timeout=SECONDS, context=ssl.create_default_context())
+        http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=ssl.create_default_context())
         if parts.scheme == "https"
-        else http.client.HTTPConnection(parts.hostname, parts.port, timeout=SECONDS)
+        else http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
     )
     try:
         link.request(method, parts.path + path, json.dumps(body) if body is not None else None, headers)
@@ -92,13 +121,25 @@ def _exchange(address: str, method: str, path: str, body: dict[str, Any] | None 
 
 
 def _say(status: int, answer: bytes) -> str:
-    """What the server answered, and for a route that it lacks how it gets one."""
-    if status in (404, 405):
-        return (
-            f"status {status}: it has no such route; vLLM has it when it is started with --enable-lora and "
-            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
-        )
-    return f"status {status}: {answer[:_SAID_CHARS].decode('utf-8', 'replace')}".replace("\0", "")
+    """What the server answered, and how what is missing there is mended."""
+    said = _read_message(answer)
+    if status in (404, 405) and said is None:
+        hint = f"it has no such route; vLLM has it when it is started with --enable-lora and {_RUNTIME_UPDATING}"
+        return f"status {status}: {hint}"
+    text = answer.decode("utf-8", "replace") if said is None else said
+    quoted = f"status {status}: {text[:_SAID_CHARS]}".replace("\0", "")
+    if status in (401, 403):
+        return f"{quoted}; MEMOS_ADAPTER_SERVER_KEY is the key that vLLM was started with (--api-key)"
+    return "; ".join([quoted, *(mend for mark, mend in _MENDS.items() if mark in text)])
+
+
+def _read_message(answer: bytes) -> str | None:
+    """The message of an error as vLLM words one; None for what is not its own, such as that there is no route."""
+    try:
+        error = json.loads(answer)["error"]
+        return str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def _unavailable(address: str, what: str) -> AdapterServerUnavailable:

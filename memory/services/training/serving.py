@@ -19,7 +19,7 @@ from memory.services.training import servers
 from memory.services.training.adapters import find_adapter, scope_of
 from memory.services.training.consent import require_consent
 from memory.services.training.datasets import stale_reasons
-from memory.services.training.files import check_files, remove_files
+from memory.services.training.files import check_files, folder_of, remove_files
 from memory.services.training.staleness import describe
 from memory.types import Access
 
@@ -107,7 +107,8 @@ def load_where_missing(row: Adapter) -> None:
         stored = Adapter.objects.filter(namespace_id=row.namespace_id, id=row.id, state=AdapterState.ACTIVE).first()
         if not mine or stored is None:
             return
-        missing = [one for one in servers.addresses() if not servers.is_served(one, stored.served_name)]
+        folder = str(folder_of(stored))
+        missing = [one for one in servers.addresses() if not servers.is_served(one, stored.served_name, folder)]
         if missing or set(stored.served_by) != set(servers.addresses()):
             _check(stored, stored.actor)
             _set_served(stored, servers.addresses())

@@ -46,7 +46,9 @@ adapter = folder / "adapter"
 adapter.mkdir()
 header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
 (adapter / "adapter_model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"12345678")
-(adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 8}))
+(adapter / "adapter_config.json").write_text(json.dumps(
+    {"peft_type": "LORA", "r": json.loads((folder / "request.json").read_text())["rank"]}
+))
 (folder / "result.json").write_text(json.dumps({
     "base_sha256": "ab" * 32, "metrics": json.loads((here / "metrics").read_text()), "seconds": 1.5, "peak_bytes": 9,
 }))
@@ -91,13 +93,64 @@ def stand_in_trainer(here: Path) -> StandInTrainer:
 
 @dataclass
 class ModelServer:
-    """A server that speaks vLLM's routes for adapters. `loaded` is model name to folder; `fails` answers 500."""
+    """A server that speaks vLLM's routes for adapters, with the statuses and bodies of vLLM 0.32.0.
+
+    `loaded` is model name to folder; `fails` answers 500; `has_routes` is VLLM_ALLOW_RUNTIME_LORA_UPDATING, `has_lora`
+    --enable-lora, `max_rank` --max-lora-rank, `key` --api-key, `has_roots` whether it says which folder a model is of.
+    """
 
     url: str
     loaded: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     fails: bool = False
     has_routes: bool = True
+    has_lora: bool = True
+    has_roots: bool = True
+    max_rank: int = 16
+    key: str | None = None
+
+    def list_models(self) -> list[dict[str, Any]]:
+        """What /v1/models has: the base model and each adapter."""
+        cards = [{"id": "base", "object": "model", "root": "/models/base", "parent": None}]
+        cards += [{"id": name, "object": "model", "root": at, "parent": "base"} for name, at in self.loaded.items()]
+        return cards if self.has_roots else [{"id": card["id"], "object": "model"} for card in cards]
+
+    def load(self, name: str, path: str) -> tuple[int, str | None]:
+        """Status, and what is wrong."""
+        if name in self.loaded:
+            return 400, (
+                f"The lora adapter '{name}' has already been loaded. If you want to load the adapter in place, set "
+                "'load_inplace' to True."
+            )
+        if not self.has_lora:
+            return 500, _in_worker("LoRA is not enabled. Use --enable-lora to enable LoRA.")
+        try:
+            rank = json.loads(Path(path, "adapter_config.json").read_bytes())["r"]
+            weights = Path(path, "adapter_model.safetensors").read_bytes()
+        except FileNotFoundError:
+            return 404, f"Loading lora {name} failed: No adapter found for {path}"
+        if rank > self.max_rank:
+            return 500, _in_worker(f"LoRA rank {rank} is greater than max_lora_rank {self.max_rank}.")
+        (length,) = struct.unpack("<Q", weights[:8])
+        json.loads(weights[8 : 8 + length])
+        self.loaded[name] = path
+        return 200, None
+
+    def unload(self, name: str) -> tuple[int, str | None]:
+        """Status, and what is wrong."""
+        if self.loaded.pop(name, None) is None:
+            return 404, f"The lora adapter '{name}' cannot be found."
+        return 200, None
+
+
+def _in_worker(message: str) -> str:
+    return (
+        f"Call to add_lora method failed: Worker failed with error '{message}', please check the stack trace above for "
+        "the root cause"
+    )
+
+
+_TYPES = {400: "InvalidUserInput", 404: "NotFoundError", 500: "InternalServerError"}
 
 
 @contextlib.contextmanager
@@ -106,39 +159,40 @@ def serve_models() -> Iterator[ModelServer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._note()
-            names = ["base", *server.loaded]
-            self._answer(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+            if self._may():
+                self._answer(200, {"object": "list", "data": server.list_models()})
 
         def do_POST(self) -> None:
-            self._note()
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if not server.has_routes:
-                self._answer(404, {"detail": "Not Found"})
-            elif server.fails:
-                self._answer(500, {"error": {"message": "out of memory"}})
-            elif self.path == "/v1/load_lora_adapter":
-                self._load(body["lora_name"], body["lora_path"])
-            elif server.loaded.pop(body["lora_name"], None) is None:
-                self._answer(404, {"error": {"message": f"The lora adapter '{body['lora_name']}' cannot be found."}})
-            else:
-                self._answer(200, "Success")
-
-        def _load(self, name: str, path: str) -> None:
-            weights = Path(path, "adapter_model.safetensors").read_bytes()
-            (length,) = struct.unpack("<Q", weights[:8])
-            json.loads(weights[8 : 8 + length])
-            if name in server.loaded:
-                self._answer(400, {"error": {"message": f"The lora adapter '{name}' has already been loaded."}})
+            if not self._may():
                 return
-            server.loaded[name] = path
-            self._answer(200, "Success")
+            if not server.has_routes or self.path not in ("/v1/load_lora_adapter", "/v1/unload_lora_adapter"):
+                self._answer(404, {"detail": "Not Found"})
+                return
+            if server.fails:
+                status, problem = 500, "out of memory"
+            elif self.path == "/v1/load_lora_adapter":
+                status, problem = server.load(body["lora_name"], body["lora_path"])
+            else:
+                status, problem = server.unload(body["lora_name"])
+            if problem is None:
+                done = "added" if self.path == "/v1/load_lora_adapter" else "removed"
+                self._send(status, f"Success: LoRA adapter '{body['lora_name']}' {done} successfully.".encode())
+                return
+            error = {"message": problem, "type": _TYPES[status], "param": None, "code": status}
+            self._answer(status, {"error": error})
 
-        def _note(self) -> None:
+        def _may(self) -> bool:
             server.asked.append((self.command, self.path, dict(self.headers)))
+            if server.key in (None, self.headers.get("Authorization", "").removeprefix("Bearer ")):
+                return True
+            self._answer(401, {"error": "Unauthorized"})
+            return False
 
         def _answer(self, status: int, body: Any) -> None:
-            content = json.dumps(body).encode()
+            self._send(status, json.dumps(body).encode())
+
+        def _send(self, status: int, content: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

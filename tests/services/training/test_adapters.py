@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from memory import tasks
 from memory.enums import AdapterState
+from memory.errors import AdapterServerUnavailable
 from memory.governance.adapters import judge_adapter
 from memory.models import Adapter, AuditLog, Erasure, Job
 from memory.models.locks import Lock, try_lock
 from memory.services.cubes.create import register_cube
-from memory.services.training import files, process, serving
+from memory.services.training import files, process, servers, serving
 from tests.services.training.scenes import (
     ADAPTERS,
     ADMIN,
@@ -32,7 +33,7 @@ from tests.services.training.scenes import (
     train,
     turn_on,
 )
-from tests.services.training.stand_in import PASSES, serve_models
+from tests.services.training.stand_in import PASSES, ModelServer, serve_models
 
 pytestmark = pytest.mark.usefixtures("trainer")
 
@@ -238,6 +239,83 @@ def test_a_server_that_fails_leaves_all_as_it_was(alice, made, models, settings)
     assert models.loaded == {first["model"]: str(weights_of(first).parent)}
     settings.MEMOS_ADAPTER_SERVERS = ["http://127.0.0.1:9"]
     assert operate(alice, second, "activate").status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "said"),
+    [
+        ({"key": "another"}, {}, "status 401: Unauthorized; MEMOS_ADAPTER_SERVER_KEY"),
+        ({"has_routes": False}, {}, "status 404: it has no such route; vLLM has it when"),
+        ({"has_lora": False}, {}, "start it with --enable-lora"),
+        ({}, {"rank": 32}, "LoRA rank 32 is greater than max_lora_rank 16"),
+        ({}, {"rank": 32}, "start it with a --max-lora-rank"),
+        ({"fails": True}, {}, "status 500: out of memory"),
+    ],
+)
+def test_what_vllm_refuses_is_said_with_what_mends_it(alice, made, models, server, options, said):
+    adapter = train(alice, made, **options)
+    for name, value in server.items():
+        setattr(models, name, value)
+    answer = operate(alice, adapter, "activate")
+    assert answer.status_code == 503
+    assert said in answer.json()["error"]["message"]
+    shown = look(alice, adapter)
+    assert (shown["state"], models.loaded) == ("candidate", {})
+    for name in server:
+        setattr(models, name, getattr(ModelServer(""), name))
+    if not options:
+        assert operate(alice, adapter, "activate").status_code == 200
+
+
+def test_files_that_a_server_does_not_see_are_no_missing_route(models):
+    with pytest.raises(AdapterServerUnavailable, match="under the same path") as raised:
+        servers.load(models.url, "memos-1-style", "/nowhere/style")
+    assert "no such route" not in raised.value.message
+
+
+def test_another_adapter_under_the_name_is_replaced_and_the_same_one_left_alone(alice, made, models, tmp_path):
+    """As when somebody loaded his own by hand, or a server finished late what nobody waited for any more."""
+    adapter = train(alice, made)
+    operate(alice, adapter, "activate")
+    folder = str(weights_of(adapter).parent)
+    asked = len(models.asked)
+    assert operate(alice, adapter, "activate").status_code == 200
+    tasks.follow_training()
+    assert {method for method, *_ in models.asked[asked:]} == {"GET"}
+
+    models.loaded[adapter["model"]] = str(tmp_path / "other")
+    tasks.follow_training()
+    assert models.loaded == {adapter["model"]: folder}
+
+
+def test_a_server_that_does_not_say_which_folder_it_loaded_is_believed(alice, made, models):
+    models.has_roots = False
+    adapter = train(alice, made)
+    assert operate(alice, adapter, "activate").status_code == 200
+    tasks.follow_training()
+    assert list(models.loaded) == [adapter["model"]]
+    assert operate(alice, adapter, "retire").status_code == 200
+    assert not models.loaded
+
+
+def test_what_is_unloaded_was_asked_for_also_when_it_is_not_listed_yet(models):
+    """vLLM lists an adapter once it is loaded, and lets go of it only after that."""
+    servers.unload(models.url, "memos-1-style")
+    assert [(method, path) for method, path, _ in models.asked] == [
+        ("GET", "/v1/models"),
+        ("POST", "/v1/unload_lora_adapter"),
+        ("GET", "/v1/models"),
+    ]
+
+
+def test_servers_are_named_the_folder_from_the_root_of_the_disk(alice, made, models, settings, monkeypatch, tmp_path):
+    """vLLM takes a relative path that it does not see for a name at a model hub, and asks there."""
+    monkeypatch.chdir(tmp_path)
+    settings.MEMOS_ADAPTERS_DIR = "adapters"
+    adapter = train(alice, made)
+    assert operate(alice, adapter, "activate").status_code == 200
+    folder = tmp_path / "adapters" / str(alice.scope.namespace_id) / uuid.UUID(adapter["id"]).hex
+    assert models.loaded == {adapter["model"]: str(folder)}
 
 
 def test_only_servers_of_the_settings_are_spoken_to(alice, made, models, settings):

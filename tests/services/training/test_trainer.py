@@ -15,6 +15,7 @@ from memory.services.training import files
 from memory.text.learning_questions import ask_for, ask_otherwise, cue_of
 from memory.trainer.base_model import TrainerProblem, hash_weights, list_weights
 from memory.trainer.measure import is_refusal, is_right, spread
+from memory.trainer.texts import UNKNOWN_IN_TRAINING
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = Path(os.environ.get("MEMOS_TRAINER_PYTHON") or ROOT / ".venv-train/bin/python")
@@ -47,6 +48,14 @@ def test_few_are_chosen_evenly_and_always_the_same():
     lines = [{"n": number} for number in range(100)]
     assert [line["n"] for line in spread(lines, 4)] == [0, 25, 50, 75]
     assert spread(lines[:3], 4) == lines[:3]
+
+
+@pytest.mark.parametrize("text", UNKNOWN_IN_TRAINING)
+def test_refusals_are_learnt_in_the_words_in_which_facts_are(text):
+    """Else the words tell a model what to refuse, and it refuses the facts in any other."""
+    words = ask_for("x" if text.isascii() else "韩").partition("x" if text.isascii() else "韩")
+    assert text.startswith(words[0])
+    assert text.endswith(words[2])
 
 
 @pytest.mark.parametrize(
