@@ -49,6 +49,7 @@ _CUT = re.compile(
     r"|(?<!\s)\s++(?=(?:and|but|so|because|which|while)\s+(?:i|we|she|he|they|it|the|my|our)\b)",
     re.IGNORECASE,
 )
+_ENDS = ".!…。！"
 _WORD = re.compile(rf"[{CJK}]{{1,2}}|[^\W{CJK}]+(?:['’\-][^\W{CJK}]+)*")
 
 
@@ -113,14 +114,19 @@ class Composed:
 
 
 def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
-    """What could be quoted of the sources, in order: the MOST_EXCERPTS that look best without their vectors."""
-    found = [
+    """What could be quoted of the sources, in order: the MOST_EXCERPTS that look best without their vectors.
+
+    Not the question itself, as it was asked before.
+    """
+    asked = frozenset(terms(question))
+    cut = [
         Excerpt(place, start, end, _even_out(source.text[start:end]), one.text)
         for place, source in enumerate(sources)
         for one in statements(source.text)
         for start, end in _cut(source.text, one.start, one.end)
         if end - start <= MAX_READ_CHARS
     ]
+    found = [one for one in cut if not (is_question(one.text) and asked.issuperset(terms(one.text)))]
     worth = _worth(question, sources, found, [frozenset(terms(one.text)) for one in found], None, timed=False)
     best = sorted(range(len(found)), key=worth.__getitem__, reverse=True)[:MOST_EXCERPTS]
     return [found[place] for place in sorted(best)]
@@ -183,7 +189,10 @@ def _choose(
     count: Count,
     writer: _Composer,
 ) -> list[int]:
-    """The places of the excerpts to quote, the most worth first: each next one is worth most for what it costs."""
+    """The places of the excerpts to quote, the most worth first: each next one is worth most for what it costs.
+
+    Of those that have the same words one is quoted.
+    """
     held = [frozenset(terms(one.text)) for one in found]
     worth = _worth(question, sources, found, held, likeness, timed=writer.dated)
     costs = [writer.cost(one, count) for one in found]
@@ -202,11 +211,12 @@ def _choose(
 
     least = WORTH_QUOTING * max(worth, default=0.0)
     waiting = {place for place, value in enumerate(worth) if value > max(0.0, least) and held[place]}
+    words = [one.text.rstrip(_ENDS).casefold() for one in found]
     while fitting := [place for place in sorted(waiting) if cost(place) <= left]:
         best = max(fitting, key=gain)
         left -= cost(best)
         chosen.append(best)
-        waiting.remove(best)
+        waiting = {place for place in waiting if words[place] != words[best]}
         said |= held[best]
         begun.add(found[best].source)
     return chosen

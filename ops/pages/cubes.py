@@ -163,12 +163,14 @@ def list_rows(cubes: Sequence[Cube], owners: Mapping[uuid.UUID, User], *, now: d
 def contents_shown(cube: Cube, user: Staff) -> ContentsShown:
     """What a cube holds, each figure with a link to what it counts."""
     held, ns = count_contents(cube), cube.namespace.name
+    # With a space at which a narrow tile breaks its line: else it breaks the unit.
+    size = filesizeformat(held["text_bytes"]).replace("\xa0", " ")
     tiles = [
         Tile(_("Memories"), _count(held["memories"]), _("that are searched"), list_link(user, "memory", ns)),
         Tile(_("Sessions"), _count(held["sessions"]), _("with messages"), page_link("ops:sessions", ns=ns)),
         Tile(_("Documents"), _count(held["documents"]), _("texts and files"), page_link("ops:documents", ns=ns)),
         Tile(_("Entities"), _count(held["entities"]), _("people, places, things"), page_link("ops:entities", ns=ns)),
-        Tile(_("Size of texts"), filesizeformat(held["text_bytes"]), _("estimated, without vectors")),
+        Tile(_("Size of texts"), size, _("estimated, without vectors")),
     ]
     tones = ("blue", "purple", "grey", "amber", "green", "orange")
     slices = [

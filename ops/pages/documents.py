@@ -43,7 +43,10 @@ class DocumentLine:
 
 @dataclass(frozen=True, slots=True)
 class FileShown:
-    """A file: how far it is (`percent`), and what came of it. `may_reparse`: its original is there."""
+    """A file: how far it is (`percent`), and what came of it. `may_reparse`: its original is there.
+
+    `in_quarantine`: the gate keeps its text apart.
+    """
 
     id: str
     document_key: str
@@ -55,6 +58,7 @@ class FileShown:
     is_open: bool
     percent: int
     problem: str
+    in_quarantine: bool
     may_reparse: bool
     created_at: datetime | None
     rows: Sequence[tuple[Words, str]]
@@ -91,7 +95,8 @@ def file_shown(values: Mapping[str, Any], *, document_key: str, may_read_text: b
         word=word,
         is_open=values["state"] in (FileState.QUEUED, FileState.RUNNING),
         percent=values["percent"],
-        problem=values["problem"],
+        problem=_problem(values),
+        in_quarantine=values["quarantine_id"] is not None,
         may_reparse=values["has_original"] and values["keep_original"] and values["finished_at"] is not None,
         created_at=parse_datetime(values["created_at"]),
         rows=_rows(values),
@@ -109,6 +114,14 @@ def chunk_shown(values: Mapping[str, Any]) -> ChunkShown:
         tokens=values["tokens"],
         is_active=values["state"] == "active",
     )
+
+
+def _problem(values: Mapping[str, Any]) -> str:
+    """Why nothing came of the file; of one in the quarantine in words for who looks at the page."""
+    if values["quarantine_id"] is None:
+        return str(values["problem"])
+    says = " ".join(str(reason["says"]) for reason in values["reasons"])
+    return _("Its text waits in the quarantine until someone decides. %(reasons)s") % {"reasons": says}
 
 
 def _rows(values: Mapping[str, Any]) -> list[tuple[Words, str]]:

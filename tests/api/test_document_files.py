@@ -18,8 +18,11 @@ from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
 from memory.services.ingestion import documents, file_run, files
 from memory.services.jobs import runner
+from tests.api.test_cubes import ben, boss, cube, share
 from tests.crash.server import wait_for as wait_until
 from tests.parsers import made_files as made
+
+__all__ = ["ben", "boss", "cube"]
 
 DOCUMENTS, FILES = "/v1/documents", "/v1/document-files"
 NOTE = b"# Boats\n\nThe green boat leaks.\n\n# Oars\n\nThe oars hang in the shed.\n"
@@ -189,6 +192,24 @@ def test_who_may_not_is_refused(alice, bob, olga, make_tenant):
     assert reparse(reader, "boats").status_code == 403
     assert reader.client.get(path).status_code == 200
     assert alice.client.get(f"{FILES}/{uuid.uuid4()}").status_code == 404
+
+
+def test_who_may_give_a_file_by_a_share_is_told_what_came_of_it(alice, bob, boss, cube, ben):
+    path = f"{FILES}?namespace=alice"
+    refused = send(alice, document_id="other").json()["id"]
+    share(boss, cube, ben)
+    assert [bob.client.get(one).status_code for one in (path, f"{FILES}/{refused}")] == [404, 404]
+
+    share(boss, cube, ben, level="write")
+    given = bob.client.post(DOCUMENTS, {**form(), "document_id": "boats"})
+    assert given.status_code == 202, given.content
+    work(alice)
+    assert bob.client.get(f"{FILES}/{given.json()['id']}").json()["state"] == "done"
+    assert len(bob.client.get(path).json()["files"]) == 2
+    # Named or not, nothing more than what the share is of.
+    assert [one["namespace"] for one in bob.client.get(FILES).json()["files"]] == ["alice"] * 2
+    assert bob.post(f"{DOCUMENTS}/boats/reparse", {"namespace": "alice"}).status_code == 404
+    assert bob.client.delete(f"{DOCUMENTS}/boats?namespace=alice").status_code == 404
 
 
 def test_more_than_may_wait(alice, monkeypatch):

@@ -121,6 +121,13 @@ def test_a_cube_is_registered_shared_revoked_and_unregistered(staff, world):
     assert world.ids
 
 
+def test_a_cube_leads_to_what_governs_it_and_its_size_breaks_before_the_unit(staff, cube):
+    shown = text(staff, f"/ops/cubes/{cube.pk}/?ns=harbour")
+
+    assert 'href="/ops/policies/?ns=harbour"' in shown
+    assert re.search(r"tile-value\W+\d+(\.\d+)? (bytes|KB)<", shown)
+
+
 def test_a_cube_is_changed_and_its_owner_stays_whoever_sees_them(staff, grant_console, cube):
     baker = User.objects.across_namespaces().get(name="baker")
     address = f"/ops/cubes/{cube.pk}/change/"

@@ -164,6 +164,29 @@ def test_meaning_chooses_where_words_do_not():
     assert composed.text == "She paints tiles in the evening. [1]"
 
 
+@pytest.mark.parametrize(
+    ("question", "again", "told"),
+    [
+        ("What does Kim like?", "What does Kim like?", "Kim likes boats."),
+        ("What does Kim like?", "So what does Kim like?\nKim likes boats!", "Kim likes boats."),
+        ("小金喜欢什么？", "小金喜欢什么？", "小金喜欢船。"),
+    ],
+)
+def test_what_was_asked_and_answered_before_is_not_told_again(question, again, told):
+    sources = [source(again), source(told, 0.9), source(f"{told} {told}", 0.8)]
+
+    composed = answered(question, *sources, likeness=lambda text: 1.0 if text == question else 0.7)
+
+    assert composed.text.count(told.rstrip(".。")) == 1
+    assert question not in composed.text
+
+
+def test_a_question_that_says_more_than_what_is_asked_can_be_quoted():
+    composed = answered("Where is the key?", source("Did you know that the key is with the porter of the old mill?"))
+
+    assert "porter" in composed.text
+
+
 def test_what_is_suspected_is_marked_as_a_quotation():
     told = source("The door code is on the shelf.", label="Eve (quoted): ", marked=True)
 

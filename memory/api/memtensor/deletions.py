@@ -50,8 +50,8 @@ class RecoveredSerializer(serializers.Serializer):
 class MemTensorRecordViewSet(MemTensorViewSet):
     """Deletes all of a cube under a record, and brings back what one has deleted."""
 
+    # Not of what is shared with the caller: many memories at once are their owner's to change.
     required_scope = AccessScope.WRITE
-    shared_actions = frozenset({"delete_all", "recover"})
 
     @extend_schema(
         operation_id="memtensor_delete_by_record",

@@ -29,7 +29,7 @@ from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory
 
 NO_INTERNET = " The internet was not searched: MemOS reads its own memories only."
-_KEPT = ("task_id", "manager_user_id", "project_id", "source")
+_KEPT = (filters.TASK, "manager_user_id", "project_id", "source")
 
 
 class MemoryDoors(CubeNames, MemosViewSet):

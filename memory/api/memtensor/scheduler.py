@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -15,14 +17,18 @@ from rest_framework.response import Response
 
 from memory import deadline
 from memory.api.event_stream import Slot, respond
+from memory.api.memtensor import filters
 from memory.api.memtensor.envelope import describe_envelope, envelop
 from memory.api.memtensor.views import MemTensorViewSet
 from memory.api.route_tags import MEMTENSOR
 from memory.api.schema import event_stream_of
-from memory.enums import AccessScope, JobState
+from memory.enums import AccessScope, JobPriority, JobState
+from memory.errors import NotFound
 from memory.services.jobs import manage
 from memory.services.jobs.manage import JobFilter
 from memory.services.jobs.waiting import LONGEST_WAIT_SECONDS, Waited, queue_status, to_dict, wait_for
+from memory.services.memories import read
+from memory.services.memories.read import MemoryFilter
 from memory.text.json_values import encode
 
 # Their words for the states of our jobs.
@@ -49,7 +55,11 @@ class SchedulerSerializer(serializers.Serializer):
 
 
 class TasksSerializer(SchedulerSerializer):
-    task_id = serializers.UUIDField(required=False, default=None, help_text="One job")
+    task_id = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
+                                    trim_whitespace=False,
+                                    help_text="One job, or what memories were added under")  # fmt: skip
+    user_id = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
+                                    trim_whitespace=False, help_text="Whose those memories are")  # fmt: skip
 
 
 class WaitSerializer(SchedulerSerializer):
@@ -57,7 +67,7 @@ class WaitSerializer(SchedulerSerializer):
 
 
 class TaskSerializer(serializers.Serializer):
-    task_id = serializers.UUIDField()
+    task_id = serializers.CharField()
     status = serializers.ChoiceField(TASK_STATUSES)
     label = serializers.CharField(help_text="The kind of job")  # type: ignore[assignment]
     priority = serializers.CharField()
@@ -138,7 +148,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
     def status(self, request: Request) -> Response:
         values = self.valid(TasksSerializer, request.query_params)
         if values["task_id"]:
-            return envelop([_tell(manage.to_dict(manage.find(self.access, job_id=values["task_id"])))], "The job.")
+            return envelop([self._find_task(values["task_id"], values)], "The job.")
         _, namespaces = self._cube(values)
         wanted = JobFilter(namespace=namespaces[0] if namespaces else None, limit=SHOWN_JOBS)
         rows, _ = manage.list_jobs(self.access, wanted=wanted)
@@ -217,6 +227,26 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
             yield status, _tell_wait(cube, waited, status, time.monotonic() - began)
             if status != "running":
                 return
+
+    def _find_task(self, task_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The job, or the task of the client's own under which it added memories. Raises NotFound."""
+        with suppress(ValueError, NotFound):
+            return _tell(manage.to_dict(manage.find(self.access, job_id=uuid.UUID(task_id))))
+        cube = values["user_name"] or values["mem_cube_id"]
+        reached = self.reach([cube] if cube else [], values["user_id"])
+        where = filters.join(reached.where if values["user_id"] else None, filters.hold_task(task_id))
+        for place in self.find_places(reached):
+            _, count = read.list_slice(
+                place.scope, wanted=MemoryFilter(limit=1), offset=0, now=timezone.now(), where=where
+            )
+            if count:
+                # They were stored, and found, when the request that added them was answered.
+                status, label = STATUSES[JobState.DONE], "add"
+                return {"task_id": task_id, "status": status, "label": label, "priority": JobPriority.INTERACTIVE.label}
+        raise NotFound(
+            f"There is no job {task_id!r} that this key reaches, and no memory that was added under that task_id.",
+            detail={"field": "task_id"},
+        )
 
     def _cube(self, values: dict[str, Any]) -> tuple[str | None, list[str] | None]:
         """The cube as it is named, and its namespace; None for all that the key reaches. Raises NotFound."""

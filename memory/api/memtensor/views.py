@@ -35,7 +35,7 @@ from memory.api.parsers import JSONListParser
 from memory.api.route_tags import MEMTENSOR
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.enums import AccessScope
-from memory.errors import NotFound
+from memory.errors import Forbidden, NotFound
 from memory.retrieval.filters import Filter
 from memory.services.memories import bulk, bulk_run, edit, read
 from memory.types import Scope
@@ -189,6 +189,12 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
         )
         if where is None:
             raise serializers.ValidationError({"filter": "must not be empty: say which memories are to be deleted."})
+        if shared := [place.cube_id for place in places if self.access.share_of(place.scope.namespace_id)]:
+            raise Forbidden(
+                f"The cube {shared[0]} is shared with this key, which deletes single memories of it: name them in "
+                "memory_ids. Nothing was deleted.",
+                detail={"field": "memory_ids"},
+            )
         return tell_deleted([self._delete_where(place.scope, where) for place in places])
 
     def _delete_named(self, scopes: list[Scope], ids: list[uuid.UUID]) -> Response:

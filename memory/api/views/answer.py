@@ -50,6 +50,9 @@ class AnsweringViewSet(CubesBeside):
     """What routes share that answer a question: at once, or as a stream of events."""
 
     count_requests = staticmethod(count_cubes)
+    # The field that has question and answer remembered, and how a request does without that.
+    remember_field = "remember"
+    without_remembering = "leave `remember` out"
 
     def respond_whole(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
         """The answer; `turns`, the question last, are remembered with it, if there are any."""
@@ -118,9 +121,9 @@ class AnsweringViewSet(CubesBeside):
         scope = self.scope(namespace)
         if self.access.share_of(scope.namespace_id) == ShareLevel.READ:
             raise Forbidden(
-                f"The cube {namespace!r} is shared with this key for reading: leave `remember` out, or ask its owner "
-                "to share it for writing.",
-                detail={"field": "remember"},
+                f"The cube {namespace!r} is shared with this key for reading: {self.without_remembering}, or ask its "
+                "owner to share it for writing.",
+                detail={"field": self.remember_field},
             )
         return scope
 

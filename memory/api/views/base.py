@@ -65,11 +65,13 @@ def may_lag(answer: Answer) -> Answer:
 class MemosViewSet(ViewSet):
     """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have.
 
-    `shared_actions` reach what is shared with the caller beside what its key reaches; others do not.
+    `shared_actions` reach what is shared with the caller beside what its key reaches; others do not. A share must be
+    for what the key needs, or for `share_scope`.
     """
 
     request: Request
     shared_actions: frozenset[str] = frozenset()
+    share_scope: AccessScope | None = None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -92,7 +94,7 @@ class MemosViewSet(ViewSet):
         super().initial(request, *args, **kwargs)
         needed = scope_needed(self)
         if self.action in self.shared_actions and needed is not None:
-            self._access = self.access.reach_shares(needed)
+            self._access = self.access.reach_shares(self.share_scope or needed)
             reach.allow(self._access)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:

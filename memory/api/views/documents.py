@@ -140,6 +140,9 @@ class DocumentFileViewSet(MemosViewSet):
     """Files that documents are read from: how far each is, and what came of it."""
 
     required_scope = {"list": AccessScope.READ, "retrieve": AccessScope.READ}
+    # Who may give a file is told what came of it; who may only read the documents is not told of refused ones.
+    shared_actions = frozenset({"list", "retrieve"})
+    share_scope = AccessScope.WRITE
 
     @extend_schema(
         operation_id="list_document_files",

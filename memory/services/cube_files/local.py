@@ -138,10 +138,12 @@ def _take_in_folder(
     report: Report,
 ) -> LoadOutcome:
     outcome.refused = memtensor.describe(path)["refused"]
-    done = 0
+    found, done = memtensor.survey(path), 0
+    if found.kept_out.counts:
+        outcome.add("memories", found.kept_out)
     for batch in in_batches_of_turns(memtensor.read_turns(path)):
         counts = memtensor.preview(scope, batch) if dry_run else memtensor.count(take_in(scope, batch, now=clock()))
         outcome.add("memories", BatchReport(counts=counts))
         done += len(batch)
-        report(done, done)
+        report(done, found.turns)
     return outcome

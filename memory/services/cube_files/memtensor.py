@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
 
 from memory.enums import GateDecision, Role
+from memory.services.cube_files.load_context import BatchReport
 from memory.services.cube_files.manifest import MEMBER
 from memory.services.imports.container import Part, list_parts
 from memory.services.imports.json_stream import read_items, read_names
@@ -42,6 +44,7 @@ _MAX_MEMBERS = 1_000
 _ACTIVE = ("", "activated")
 _MAX_REFUSED = 20
 _MAX_CHARS = 200
+_MAX_FAULTS = 20
 # What is kept of a memory's metadata; vectors and what belongs to MemTensor's own bookkeeping is not.
 _KEPT = (
     "type",
@@ -55,6 +58,14 @@ _KEPT = (
     "background",
     "user_id",
 )
+
+
+@dataclass(slots=True)
+class FolderSurvey:
+    """How many `turns` a folder holds, and what of it is no turn: memories that are not active, or cannot be read."""
+
+    turns: int = 0
+    kept_out: BatchReport = field(default_factory=BatchReport)
 
 
 def is_folder(path: Path) -> bool:
@@ -83,6 +94,20 @@ def describe(path: Path) -> dict[str, Any]:
             {"name": clean(part.name)[:_MAX_CHARS], "reason": _why_not(part)} for part in refused[:_MAX_REFUSED]
         ],
     }
+
+
+def survey(path: Path) -> FolderSurvey:
+    """Reads the whole folder once. Raises UnreadableImport."""
+    found = FolderSurvey()
+    part = _find_memories(_list_parts(path), path)
+    for conversation in read_singles(_list_entries(part), _read_memory):
+        found.turns += len(conversation.turns)
+        found.kept_out.counts += Counter(
+            left_out=conversation.left_out.total(), unreadable=sum(fault.turns for fault in conversation.faults)
+        )
+        told = [{"place": fault.place, "reason": fault.reason[:_MAX_CHARS]} for fault in conversation.faults]
+        found.kept_out.faults += told[: _MAX_FAULTS - len(found.kept_out.faults)]
+    return found
 
 
 def read_turns(path: Path) -> Iterator[SourceTurn]:

@@ -169,6 +169,8 @@ class LoadProgress:
 
     def _take_in_folder(self, path: Path, *, now: Clock, deadline: float) -> bool:
         part = "memories"
+        if self._row.part != part:
+            self._begin_folder(part, memtensor.survey(path))
         turns = memtensor.read_turns(path)
         for batch in in_batches_of_turns(turn for number, turn in enumerate(turns, 1) if number > self._row.line):
 
@@ -189,6 +191,15 @@ class LoadProgress:
             if time.monotonic() > deadline:
                 return False
         return True
+
+    def _begin_folder(self, part: str, found: memtensor.FolderSurvey) -> None:
+        """Notes how much there is to do, and what of the folder is not loaded."""
+        with transaction.atomic():
+            stored = self._lock_mine()
+            _add(stored, part, found.kept_out)
+            stored.part, stored.total = part, found.turns
+            stored.save()
+        self._row = stored
 
     def _lock_mine(self) -> CubeFile:
         stored = _lock(self._row)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from memory.enums import Role
@@ -34,13 +36,46 @@ def read_store(part: Part) -> Iterator[SourceConversation]:
 
 
 def read_one_conversation(part: Part) -> Iterator[SourceConversation]:
-    """The conversation that the file is."""
+    """The conversation that the file is; of branches the one of its last message."""
+    for raw in read_items(part, ""):
+        left_out: Counter[str] = Counter()
+        found = read_conversation(raw, origin=ORIGIN, place="conversation", convert=partial(_convert, left_out))
+        for conversation in found:
+            conversation.left_out += left_out
+            yield conversation
+
+
+def _convert(left_out: Counter[str], raw: Any) -> list[Any]:
     from portable_ai_memory.models.conversation import Conversation  # noqa: PLC0415 - half a second, for who imports
 
-    for raw in read_items(part, ""):
-        yield from read_conversation(
-            raw, origin=ORIGIN, place="conversation", convert=lambda entry: [Conversation.model_validate(entry)]
-        )
+    found = Conversation.model_validate(raw)
+    abandoned = _find_abandoned(found.messages)
+    left_out["branch"] += sum(1 for message in found.messages if message.id in abandoned)
+    return [
+        found.model_copy(update={"messages": [message for message in found.messages if message.id not in abandoned]})
+    ]
+
+
+def _find_abandoned(messages: Sequence[Any]) -> set[str]:
+    """The ids of the messages that do not lead to the last one, where their ways part."""
+    parents = {message.id: message.parent_id for message in messages}
+    replies: dict[str, list[str]] = {}
+    for identity, parent in parents.items():
+        if parent in parents:
+            replies.setdefault(parent, []).append(identity)
+    way: set[str] = set()
+    node: Any = next((message.id for message in reversed(messages) if message.id not in replies), None)
+    while node in parents and node not in way:
+        way.add(node)
+        node = parents[node]
+    waiting = [reply for parent in way for reply in replies.get(parent, ()) if reply not in way]
+    abandoned: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in abandoned:
+            abandoned.add(node)
+            waiting += replies.get(node, ())
+    return abandoned
 
 
 def _read_memory(value: Any) -> Iterator[SourceTurn]:

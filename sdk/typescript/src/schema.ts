@@ -10306,7 +10306,6 @@ export interface components {
          */
         TargetEnum: "memories" | "session" | "speaker" | "namespace";
         Task: {
-            /** Format: uuid */
             task_id: string;
             status: components["schemas"]["TaskStatusEnum"];
             /** @description The kind of job */
@@ -16553,8 +16552,10 @@ export interface operations {
             query?: {
                 /** @description The same */
                 mem_cube_id?: string;
-                /** @description One job */
+                /** @description One job, or what memories were added under */
                 task_id?: string;
+                /** @description Whose those memories are */
+                user_id?: string;
                 /** @description A cube */
                 user_name?: string;
             };

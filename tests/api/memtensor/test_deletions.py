@@ -54,6 +54,28 @@ def test_all_of_a_cube_is_deleted_once_under_a_record_and_recovered_by_it(alice)
     assert data_of(alice.post(RECOVER, {"mem_cube_id": "alice", "record_id": record}))["recovered"] == 4
 
 
+def test_of_a_cube_that_is_shared_only_memories_that_are_named_are_deleted(alice, bob, boss, ben, cube):
+    first, second = (add(alice, f"{FERRY} Trip {number}.", writable_cube_ids=["alice"])[0] for number in (1, 2))
+    share(boss, cube, ben, level="write")
+    add(bob, writable_cube_ids=["bob"])
+    asked = {"mem_cube_id": cube["id"], "record_id": "all"}
+
+    for named in (cube["id"], "alice"):
+        refuse(bob.post(DELETE, {**asked, "mem_cube_id": named}), 404)
+        # Not those of the own cube beside it, either.
+        for where in ({"user_id": "ann"}, {"filter": {"role": "user"}}, {"session_id": "s1"}):
+            body = {"writable_cube_ids": ["bob", named], **where}
+            refuse(bob.post("/product/delete_memory", body), 403, "memory_ids")
+    data_of(alice.post(DELETE, asked))
+    refuse(bob.post(RECOVER, asked), 404)
+    data_of(alice.post(RECOVER, asked))
+    assert Memory.objects.across_namespaces().filter(state="active").count() == 3
+
+    named = {"writable_cube_ids": [cube["id"]], "memory_ids": [first["memory_id"]]}
+    assert data_of(bob.post("/product/delete_memory", named))["deleted"] == 1
+    assert find(alice, readable_cube_ids=["alice"]) == [second["memory"]]
+
+
 def test_one_memory_of_a_cube_is_read_corrected_and_deleted(alice, bob):
     memory = add(alice, writable_cube_ids=["alice"])[0]["memory_id"]
     path = f"/memories/alice/{memory}"

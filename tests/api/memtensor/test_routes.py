@@ -386,7 +386,7 @@ def test_a_shared_cube_is_read_and_not_written(alice, bob, boss, cube, ben):  # 
     ]
     assert data_of(bob.post("/product/exist_mem_cube_id", {"mem_cube_id": cube["id"]})) == {cube["id"]: True}
     asked = {"query": "When does the ferry leave?", "readable_cube_ids": [cube["id"]]}
-    refuse(bob.post("/product/chat/complete", asked), 403)
+    refuse(bob.post("/product/chat/complete", asked), 403, "send add_message_on_answer: false")
     told = data_of(bob.post("/product/chat/complete", {**asked, "add_message_on_answer": False}))
     assert told["references"][0]["memory"] == FERRY
     for path, body in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import orjson
@@ -73,6 +74,24 @@ def test_what_waits_is_told_of_ones_own(alice, waiting):
     assert data_of(alice.get("/product/scheduler/status", task_id=str(own.pk))) == [told]
     assert data_of(alice.get("/product/scheduler/status")) == [told]
     refuse(alice.get("/product/scheduler/status", task_id=str(other.pk)), 404)
+
+
+def test_a_task_of_the_clients_own_is_completed_when_its_memories_are_there(alice, bob, make_tenant):
+    path = "/product/scheduler/status"
+    add(alice, task_id="trip-1", async_mode="async")
+    add(alice, "Ben takes the bus.", user_id="ben", task_id="trip-2", writable_cube_ids=["alice"])
+    told = [{"task_id": "trip-1", "status": "completed", "label": "add", "priority": "interactive"}]
+
+    refuse(bob.get(path, task_id="trip-1"), 404, "trip-1")
+    refuse(bob.get(path, task_id="trip-1", mem_cube_id="alice"), 404)
+    refuse(alice.get(path, task_id="trip"), 404)
+    refuse(alice.get(path, task_id="trip-1", user_id="ben"), 404)
+    refuse(alice.get(path, task_id=str(uuid.uuid4())), 404)
+    everywhere = make_tenant("boss", all_namespaces=True)
+    refuse(everywhere.get(path, task_id="trip-1"), 404)
+    assert data_of(everywhere.get(path, task_id="trip-1", mem_cube_id="alice")) == told
+    assert data_of(alice.get(path, task_id="trip-1", user_id="ann")) == told
+    assert data_of(alice.get(path, task_id="trip-1")) == told
 
 
 def test_a_wait_ends_when_nothing_waits_or_the_time_is_over(alice, waiting, settings):

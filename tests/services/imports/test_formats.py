@@ -158,6 +158,62 @@ def test_hindsights_list(tmp_path):
         assert look_over(recognise(tmp_path / "export.json")).left_out == {"invalidated": 1}
 
 
+def pam(identity: str = "c1", **links: str) -> dict[str, Any]:
+    """A conversation of Portable AI Memory; `links`: the message before each that has one."""
+    said = {
+        "m1": ("user", "I sleep badly near stations."),
+        "m2": ("assistant", "Then a hotel at the station."),
+        "m3": ("user", "No, away from it!"),
+        "m4": ("assistant", "Then a hotel at the lake."),
+        "m5": ("system", "Be brief."),
+        "m6": ("user", "Gladly."),
+    }
+    messages = [
+        {
+            "id": name,
+            "role": role,
+            "content": {"type": "text", "text": text},
+            "created_at": f"2026-03-01T10:00:0{name[1]}Z",
+            **({"parent_id": links[name]} if name in links else {}),
+        }
+        for name, (role, text) in said.items()
+    ]
+    head = {"schema": "portable-ai-memory-conversation", "schema_version": "1.0", "title": "Trip"}
+    dates = {"created_at": "2026-03-01T10:00:00Z"}
+    return {**head, "id": identity, "provider": {"name": "chatgpt"}, "temporal": dates, "messages": messages}
+
+
+IN_A_ROW = {"m2": "m1", "m3": "m2", "m4": "m3", "m5": "m4", "m6": "m5"}
+
+
+@pytest.mark.parametrize("links", [{}, IN_A_ROW, {**IN_A_ROW, "m1": "m6"}, {"m2": "elsewhere"}])
+def test_a_conversation_of_pam(tmp_path, links):
+    path = write(tmp_path, pam(**links))
+
+    turns = read(path)
+    assert [turn.memory.role for turn in turns] == ["user", "agent", "user", "agent", "user"]
+    assert {turn.memory.session for turn in turns} == {"pam/c1"}
+    assert turns[0].memory.occurred_at == datetime(2026, 3, 1, 10, 0, 1, tzinfo=UTC)
+    assert turns[0].memory.metadata["import"]["title"] == "Trip"
+    survey = look_over(recognise(path))
+    assert (survey.format, survey.left_out, survey.unreadable) == ("pam", {"system": 1}, 0)
+
+
+def test_of_pams_branches_the_one_of_the_last_message_comes_along(tmp_path):
+    path = write(tmp_path, pam(m2="m1", m3="m2", m4="m1", m6="m4"))
+
+    assert [text for _, text in told(path)] == ["I sleep badly near stations.", "Then a hotel at the lake.", "Gladly."]
+    assert look_over(recognise(path)).left_out == {"branch": 2, "system": 1}
+
+
+def test_a_zip_of_pams_conversations(tmp_path):
+    file = archive({"conversations/a.json": pam("a"), "conversations/b.json": pam("b"), "c.json": {**pam(), "id": 7}})
+    path = write(tmp_path, file, "pam.zip")
+
+    assert [turn.memory.session for turn in read(path)] == ["pam/a"] * 5 + ["pam/b"] * 5
+    assert look_over(recognise(path)).unreadable == 1
+
+
 def test_a_zip_with_folders_and_pictures(tmp_path):
     file = archive(
         {
