@@ -10,7 +10,7 @@ from memory.demo.procedures import demo_procedures
 from memory.models import Memory
 from memory.services.retention.exemptions import exempt
 from memory.services.sessions.seed import ensure_procedures, fill_session
-from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.empty_namespace import fill_namespace
 from memory.types import Access, Scope
 
 # What a single session is filled with, whatever its name: its pitfalls answer 我踩过哪些坑？
@@ -34,15 +34,15 @@ def seed_demo_namespace(access: Access, *, namespace: str, now: datetime, reset:
     Repeating it adds nothing; `reset` empties those sessions first. Its prompt and tools are made once.
     Raises NotFound when the caller does not reach the namespace, WindowUnavailable as `seed_session` does.
     """
-    scope = scope_for(access, name=namespace)
-    ensure_procedures(demo_procedures(scope.namespace_id))
     new = 0
-    for entry in conversations():
-        turns = entry.memories(session=entry.session, now=now)
-        filled = fill_session(scope, session=entry.session, turns=turns, reset=reset, now=now)
-        if not filled.replayed:
-            new += len(filled.memory_ids)
-            _let_expire(scope, entry, now=now)
+    with fill_namespace(access, name=namespace) as scope:
+        for entry in conversations():
+            turns = entry.memories(session=entry.session, now=now)
+            filled = fill_session(scope, session=entry.session, turns=turns, reset=reset, now=now)
+            if not filled.replayed:
+                new += len(filled.memory_ids)
+                _let_expire(scope, entry, now=now)
+        ensure_procedures(demo_procedures(scope.namespace_id))
     return new
 
 

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from memory.errors import MemosError
 from memory.management import arguments
 from memory.services.ingestion.transcripts import Imported, import_turns
-from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.empty_namespace import fill_namespace
 from memory.text.transcripts import Transcript
 from memory.types import NewMemory, system_access
 
@@ -49,13 +49,14 @@ class ImportCommand(BaseCommand):
     def _import(self, namespace: str, turns: list[NewMemory], *, source: str, bar: tqdm) -> None:
         started = time.perf_counter()
         try:
-            done = import_turns(
-                scope_for(system_access(self.actor), name=namespace),
-                turns=turns,
-                source=source,
-                clock=timezone.now,
-                progress=lambda imported: _advance(bar, imported),
-            )
+            with fill_namespace(system_access(self.actor), name=namespace) as scope:
+                done = import_turns(
+                    scope,
+                    turns=turns,
+                    source=source,
+                    clock=timezone.now,
+                    progress=lambda imported: _advance(bar, imported),
+                )
         except KeyboardInterrupt:
             raise CommandError(
                 "Interrupted. What is imported so far is kept: the same command goes on.", returncode=130
@@ -85,7 +86,8 @@ class ImportCommand(BaseCommand):
             self.stdout.write(
                 f"  not complete yet: {', '.join(sorted(done.degraded))} (manage.py doctor names the fix)"
             )
-        self.stdout.write(f'  try:  manage.py ask {shlex.quote(namespace)} "…"')
+        if done.new or done.present:
+            self.stdout.write(f'  try:  manage.py ask {shlex.quote(namespace)} "…"')
 
     def report_faults(self, file: Path, transcript: Transcript, *, skip_bad: bool) -> None:
         """Says what cannot be read. Raises CommandError unless it is to be left out."""

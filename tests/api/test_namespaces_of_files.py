@@ -41,7 +41,6 @@ from tests.threads import together
 
 __all__ = ["_small_parts"]
 
-NAMESPACES_ARE_KEPT = pytest.mark.whole_tables("split tables have no foreign key to namespaces")
 TURN = {"namespace": "fresh", "session_id": "s", "role": "user", "text": "I keep bees behind the house."}
 EXPORT = archive({"conversations.json": [chatgpt()]})
 LINES = "[2024-05-01] - I take the train to Lyon."
@@ -341,7 +340,6 @@ ANNOUNCED = {
 }
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("what", ANNOUNCED)
 def test_nothing_is_taken_for_one_that_has_just_gone(everywhere, what):
@@ -355,7 +353,6 @@ def test_nothing_is_taken_for_one_that_has_just_gone(everywhere, what):
     assert not any(model.objects.filter(namespace_id=gone) for model in (DocumentFile, EvaluationRun, Job))
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_no_dump_is_begun_of_one_that_has_just_gone(everywhere):
     begin(everywhere)
@@ -371,7 +368,6 @@ def client_of(tenant: Any) -> Any:
     return type(tenant)(tenant.scope, tenant.token, Client(headers={"Authorization": f"Bearer {tenant.token}"}))
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
     for _ in range(5):
@@ -387,7 +383,6 @@ def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
         assert not is_there()
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_what_begins_while_it_goes_is_kept_or_refused(everywhere):
     """Uploads, imports and turns beside the deletion of the upload that made the namespace."""
@@ -415,7 +410,6 @@ def test_what_begins_while_it_goes_is_kept_or_refused(everywhere):
             assert model.objects.filter(namespace_id__in=living).exists() == (one.status_code == 200)
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_a_load_and_the_deletion_of_its_upload_exclude_each_other(everywhere):
     content = make({"memories": [memory_line()]})

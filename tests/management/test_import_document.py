@@ -7,7 +7,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.models import Document, DocumentFile, Job
+from memory.models import Document, DocumentFile, Job, Namespace
 
 
 def run(path, *options):
@@ -34,6 +34,9 @@ def test_a_refusal_says_why(db, tmp_path, content, options, says):
     with pytest.raises(CommandError, match=says):
         run(path, *options)
     assert not Document.objects.across_namespaces().exists()
+    # A file that was begun is kept, with why it was refused, and its namespace with it.
+    assert Namespace.objects.exists() == DocumentFile.objects.across_namespaces().exists()
+    assert Namespace.objects.exists() == (says == "there is no text in it")
 
 
 def test_a_file_is_stored_once(db, tmp_path):

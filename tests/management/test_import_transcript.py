@@ -92,3 +92,17 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="more than 128 characters"):
         run(written(tmp_path, "set.json", [LOCOMO, {**LOCOMO, "sample_id": 2}]), "--namespace", "n" * 125)
     assert not Namespace.objects.exists()
+
+
+def test_a_conversation_that_is_refused_leaves_no_namespace_and_the_others_stay(tmp_path: Path) -> None:
+    """The gate refuses the name of its session."""
+    Namespace.objects.create(name="there")
+    refused = written(tmp_path, "diary.jsonl", {"text": "kiln", "session_id": "AKIA" + "QZ7RT4WXYB2MNC5D"})
+    for namespace in ("fresh", "there"):
+        with pytest.raises(CommandError, match="session_id"):
+            run(refused, "--namespace", namespace)
+    assert list(Namespace.objects.values_list("name", flat=True)) == ["there"]
+
+    second = {**LOCOMO, "sample_id": "made-up-2", "conversation": {**LOCOMO["conversation"]}}
+    run(written(tmp_path, "set.json", [LOCOMO, second]))
+    assert set(Namespace.objects.values_list("name", flat=True)) == {"locomo-made-up-1", "locomo-made-up-2", "there"}

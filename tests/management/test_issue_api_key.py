@@ -52,9 +52,13 @@ def test_scopes_expiry_and_limit() -> None:
         (["agent", "--all-namespaces", "--expires-days", "0"], "outside 1"),
         (["agent", "--all-namespaces", "--requests-per-minute", "many"], "not a whole number"),
         (["", "--all-namespaces"], "name has 1 to 100 characters"),
+        (["", "--namespace", "fresh"], "name has 1 to 100 characters"),
+        (["agent", "--namespace", "fresh", "--user", "0192f0c4-0000-7000-8000-000000000000"], "There is no user"),
+        (["agent", "--namespace", "fresh", "--budget-soft-usd", "2", "--budget-hard-usd", "1"], "soft"),
     ],
 )
 def test_what_makes_no_key(arguments: list[str], reason: str) -> None:
     with pytest.raises(CommandError, match=reason):
         issued(*arguments)
     assert not ApiKey.objects.exists()
+    assert not Namespace.objects.exists()

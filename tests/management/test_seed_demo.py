@@ -3,9 +3,10 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
-from memory.models import Memory
+from memory.models import Memory, Namespace
+from tests.services.erasure.test_run import redis_away
 
 
 def seeded(*arguments: str) -> str:
@@ -23,3 +24,14 @@ def test_the_second_time_adds_nothing_and_says_so() -> None:
     assert "77 memories" in seeded("--reset")
     assert ids.isdisjoint(Memory.objects.across_namespaces().values_list("pk", flat=True))
     assert Memory.objects.across_namespaces().count() == 77
+
+
+@pytest.mark.django_db
+def test_what_cannot_be_emptied_leaves_no_namespace() -> None:
+    with redis_away(), pytest.raises(CommandError):
+        seeded("--reset", "--namespace", "fresh")
+    assert not Namespace.objects.exists()
+    seeded("--namespace", "fresh")
+    with redis_away(), pytest.raises(CommandError):
+        seeded("--reset", "--namespace", "fresh")
+    assert Memory.objects.filter(namespace__name="fresh").count() == 77

@@ -16,7 +16,7 @@ from memory.errors import MemosError
 from memory.management import arguments
 from memory.models import DocumentFile
 from memory.services.ingestion import file_run, files
-from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.empty_namespace import fill_namespace
 from memory.types import system_access
 
 _CHUNK_BYTES = 1024 * 1024
@@ -43,7 +43,6 @@ class Command(BaseCommand):
         parser.add_argument("--keep-original", action="store_true", help="so that it can be read anew")
 
     def handle(self, *, file: Path, namespace: str, metadata: str, **options: Any) -> None:
-        scope = scope_for(system_access("command:import_document"), name=namespace)
         upload = files.FileUpload(
             name=file.name,
             chunks=_read(file),
@@ -54,8 +53,9 @@ class Command(BaseCommand):
             keep_original=options["keep_original"],
         )
         try:
-            row = files.start_file(scope, upload, now=timezone.now(), enqueue=False)
-            file_run.carry_out(namespace_id=row.namespace_id, file_id=row.id, now=timezone.now)
+            with fill_namespace(system_access("command:import_document"), name=namespace) as scope:
+                row = files.start_file(scope, upload, now=timezone.now(), enqueue=False)
+                file_run.carry_out(namespace_id=row.namespace_id, file_id=row.id, now=timezone.now)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
         except MemosError as error:

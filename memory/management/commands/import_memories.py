@@ -16,7 +16,8 @@ from memory.management import arguments
 from memory.services.imports.detect import Recognised, recognise
 from memory.services.imports.survey import ImportSurvey, list_turns, look_over, preview
 from memory.services.imports.take_in import ImportCounts, in_batches, take_in
-from memory.services.tenancy.namespaces import existing_scope, scope_for
+from memory.services.tenancy.empty_namespace import fill_namespace
+from memory.services.tenancy.namespaces import existing_scope
 from memory.types import Scope, system_access
 
 AUTO = "auto"
@@ -88,10 +89,12 @@ class Command(BaseCommand):
     def _import(self, file: Path, recognised: Recognised, *, name: str, speaker: str, skip_bad: bool) -> None:
         survey = look_over(recognised)
         self._check(file, survey, skip_bad=skip_bad)
-        scope = scope_for(system_access("command:import_memories"), name=name)
         counts, started = ImportCounts(), time.perf_counter()
         # disable=None: a bar is drawn on a terminal only.
-        with tqdm(total=survey.turns, unit="turn", desc=file.name, disable=None) as bar:
+        with (
+            fill_namespace(system_access("command:import_memories"), name=name) as scope,
+            tqdm(total=survey.turns, unit="turn", desc=file.name, disable=None) as bar,
+        ):
             for batch in in_batches(list_turns(recognised, speaker=speaker)):
                 counts.add(take_in(scope, batch, now=timezone.now()))
                 bar.update(len(batch))
@@ -137,7 +140,8 @@ class Command(BaseCommand):
         if counts.degraded:
             codes = ", ".join(sorted(counts.degraded))
             self.stdout.write(f"  not complete yet: {codes} (manage.py doctor names the fix)")
-        self.stdout.write(f'  try:  manage.py ask {shlex.quote(name)} "…"')
+        if counts.new or counts.present:
+            self.stdout.write(f'  try:  manage.py ask {shlex.quote(name)} "…"')
 
 
 def _pluralise(number: int, noun: str) -> str:

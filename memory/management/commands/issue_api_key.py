@@ -15,7 +15,6 @@ from memory.errors import MemosError
 from memory.governance.budget import Budget
 from memory.management import arguments
 from memory.services.tenancy.keys import issue_key
-from memory.services.tenancy.namespaces import ensure_namespace
 from memory.services.tenancy.users import find_user
 from memory.types import system_access
 
@@ -88,7 +87,7 @@ class Command(BaseCommand):
             key, token = issue_key(
                 name=name,
                 scopes=scopes or [AccessScope.READ.value, AccessScope.WRITE.value],
-                namespaces=[ensure_namespace(namespace) for namespace in dict.fromkeys(namespaces or [])],
+                namespace_names=namespaces or [],
                 all_namespaces=all_namespaces,
                 expires_at=now + timedelta(days=expires_days) if expires_days else None,
                 requests_per_minute=requests_per_minute,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from memory.enums import CubeIds
 from memory.errors import MemosError
 from memory.management import arguments
 from memory.services.cube_files.load_options import LoadOptions
-from memory.services.cube_files.local import load_from_file, name_in_file, take_back
-from memory.services.tenancy.namespaces import existing_scope, scope_for
-from memory.types import Scope, system_access
+from memory.services.cube_files.local import load_from_file, name_in_file
+from memory.services.tenancy.empty_namespace import fill_namespace
+from memory.services.tenancy.namespaces import existing_scope
+from memory.types import Access, Scope, system_access
 
 _ACTOR = "command:load_cube"
 
@@ -53,27 +55,16 @@ class Command(BaseCommand):
             # Before the namespace is made.
             own = name_in_file(file, options=wanted)
             name = namespace or own
-            made = False
-            if dry_run:
-                # What is not there yet has the policy that a new namespace has.
-                scope = existing_scope(access, name=name) or Scope(0, name, access.actor)
-            else:
-                made = existing_scope(access, name=name) is None
-                scope = scope_for(access, name=name)
-            try:
-                with tqdm(unit="line", desc=file.name, disable=None) as bar:
+            place = _find_scope(access, name) if dry_run else fill_namespace(access, name=name)
+            with place as scope, tqdm(unit="line", desc=file.name, disable=None) as bar:
 
-                    def report(done: int, total: int) -> None:
-                        bar.total = total
-                        bar.update(done - bar.n)
+                def report(done: int, total: int) -> None:
+                    bar.total = total
+                    bar.update(done - bar.n)
 
-                    outcome = load_from_file(
-                        scope, file, options=wanted, dry_run=dry_run, clock=timezone.now, report=report
-                    )
-            except BaseException:
-                if made:
-                    take_back(scope)
-                raise
+                outcome = load_from_file(
+                    scope, file, options=wanted, dry_run=dry_run, clock=timezone.now, report=report
+                )
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
         except KeyboardInterrupt:
@@ -93,3 +84,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{file.name} {verb} {name}, {time.perf_counter() - started:.1f} s")
         if dry_run:
             self.stdout.write("  nothing was loaded: leave out --dry-run to do it")
+
+
+def _find_scope(access: Access, name: str) -> AbstractContextManager[Scope]:
+    """What is not there yet has the policy that a new namespace has."""
+    return nullcontext(existing_scope(access, name=name) or Scope(0, name, access.actor))

@@ -13,7 +13,6 @@ from memory.errors import MemosError
 from memory.management import arguments
 from memory.management.mcp_clients import CLIENTS
 from memory.services.tenancy.keys import issue_key
-from memory.services.tenancy.namespaces import ensure_namespace
 
 
 class Command(BaseCommand):
@@ -39,7 +38,7 @@ class Command(BaseCommand):
             _, key = issue_key(
                 name=f"{chosen.title} (MCP)",
                 scopes=scopes,
-                namespaces=[ensure_namespace(namespace)],
+                namespace_names=[namespace],
                 actor="command:mcp_config",
                 now=timezone.now(),
             )

@@ -25,7 +25,6 @@ from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
 from memory.services.imports.take_in import in_batches as in_batches_of_turns
 from memory.services.imports.take_in import take_in
-from memory.services.tenancy.empty_namespace import remove_if_empty
 from memory.types import Scope
 
 Report = Callable[[int, int], None]
@@ -110,12 +109,6 @@ def load_from_file(
         details = {"counts": outcome.counts, "signature": reader.signature.value}
         audit.record(scope, AuditEvent.CUBE_LOAD_FINISH, subject=path.name, details=details, now=clock())
     return outcome
-
-
-def take_back(scope: Scope) -> None:
-    """Takes the namespace away that was made for a load which did not come to anything; what has something stays."""
-    with transaction.atomic():
-        remove_if_empty(scope.namespace_id)
 
 
 def name_in_file(path: Path, *, options: LoadOptions) -> str:

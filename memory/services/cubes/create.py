@@ -15,7 +15,7 @@ from memory.models import Cube, CubeShare
 from memory.services.cubes.find import find_cube, lock_cube, scope_of
 from memory.services.cubes.share import note_revoked
 from memory.services.tenancy.idempotency import make_once
-from memory.services.tenancy.namespaces import existing_scope, scope_for
+from memory.services.tenancy.namespaces import existing_scope, keep_namespaces, scope_for
 from memory.services.tenancy.notes import clean_note, refuse_ids
 from memory.services.tenancy.users import find_user
 from memory.types import Access, Idempotency, Scope
@@ -154,6 +154,7 @@ def _store(
     is_new: bool,
     now: datetime,
 ) -> Cube:
+    keep_namespaces([scope])
     if owner_id is not None:
         find_user(access, user_id=owner_id)
     cube = Cube(

@@ -23,6 +23,7 @@ from memory.services.jobs import queue
 from memory.services.memories.change import check_reason
 from memory.services.tenancy import holds
 from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy.namespaces import keep_namespaces
 from memory.types import Idempotency, Scope
 
 MAX_MEMORIES = 10_000
@@ -74,11 +75,12 @@ def request(
 
     What is remembered later is not touched, whatever its session or speaker. A document that loses a chunk loses all.
     Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when one of the memories is under a
-    legal hold, IdempotencyConflict.
+    legal hold, NamespaceGone, IdempotencyConflict.
     """
     if idempotency and (record := answers.find_answer(idempotency)):
         return _get_erasure(scope, record.answer)
     with transaction.atomic():
+        keep_namespaces([scope])
         erasure = _take_down(scope, target, reason, now=now)
         if idempotency and not answers.claim(
             idempotency, memory_ids=[erasure.id], answer={"id": str(erasure.id)}, now=now

@@ -43,7 +43,9 @@ def _follow_current_node(raw: dict[str, Any], left_out: Counter[str]) -> dict[st
     """
     mapping = raw["mapping"]
     way: dict[str, Any] = {}
-    node: Any = raw.get("current_node") or _last_leaf(mapping)
+    node: Any = raw.get("current_node")
+    if node not in mapping:
+        node = _last_leaf(mapping)
     while node in mapping and node not in way:
         way[node] = mapping[node]
         node = mapping[node].get("parent")
@@ -60,7 +62,9 @@ def _follow_current_node(raw: dict[str, Any], left_out: Counter[str]) -> dict[st
 
 
 def _last_leaf(mapping: dict[str, Any]) -> str | None:
-    return next((name for name in reversed(mapping) if not mapping[name].get("children")), None)
+    """The last message that none follows; the last of all where they go round in a circle."""
+    leaves = (name for name in reversed(mapping) if not mapping[name].get("children"))
+    return next(leaves, next(reversed(mapping), None))
 
 
 def _is_to_or_of_tool(message: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.enums import Role
 from memory.services.imports.container import Part
-from memory.services.imports.exported import read_conversation
+from memory.services.imports.exported import MISSHAPEN, describe_misshapen, read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.single import read_singles
 from memory.services.imports.source import SourceConversation, SourceTurn, make_turns, name_session
@@ -35,8 +35,13 @@ def read_memories(part: Part) -> Iterator[SourceConversation]:
     from portable_ai_memory.converters.anthropic import AnthropicConverter  # noqa: PLC0415 - half a second
 
     converter = AnthropicConverter()
-    for raw in read_items(part, "item"):
-        yield from read_singles([memory.content for memory in converter.convert_memories(raw).memories], _read_kept)
+    for number, raw in enumerate(read_items(part, "item"), start=1):
+        try:
+            kept = [memory.content for memory in converter.convert_memories(raw).memories]
+        except MISSHAPEN as error:
+            yield describe_misshapen(error, origin=ORIGIN, place=f"entry {number}")
+        else:
+            yield from read_singles(kept, _read_kept)
 
 
 def _read_kept(text: str) -> Iterator[SourceTurn]:

@@ -120,7 +120,18 @@ def _list_members(path: Path, most: int, kind: str) -> list[Part]:
         raise UnreadableImport(f"The zip {fault.says}. {remedy}.") from None
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as error:
         raise UnreadableImport(f"The zip cannot be read: {error}. {_AGAIN}.") from None
-    return [_check_member(archive, entry) for entry in archive.infolist() if not entry.filename.endswith("/")]
+    entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
+    # Each alone may be small, and several may be the same bytes.
+    if _is_bomb(sum(entry.file_size for entry in entries), path.stat().st_size):
+        raise UnreadableImport(
+            f"The zip would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory. Nothing of "
+            "it was read."
+        )
+    return [_check_member(archive, entry) for entry in entries]
+
+
+def _is_bomb(size: int, packed: int) -> bool:
+    return size > RATIO_COUNTS_FROM and size > MAX_RATIO * max(packed, 1)
 
 
 def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
@@ -136,7 +147,7 @@ def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
         raise UnreadableImport(f"{way.name} is compressed in a rare way: make the zip again, as `zip` does by itself.")
     if entry.file_size > MAX_MEMBER_BYTES:
         raise UnreadableImport(f"{way.name} has {entry.file_size} bytes; {MAX_MEMBER_BYTES} are the limit.")
-    if entry.file_size > RATIO_COUNTS_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+    if _is_bomb(entry.file_size, entry.compress_size):
         raise UnreadableImport(
             f"{way.name} would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory."
         )

@@ -11,19 +11,21 @@ from typing import Any
 
 from memory.enums import Role
 from memory.services.imports.source import (
+    MAX_ID_CHARS,
     MAX_TITLE_CHARS,
     SourceConversation,
     UnreadableImport,
     clean,
     make_turns,
     name_session,
+    shorten_key,
     to_utc,
 )
 from memory.text.transcripts import TranscriptFault, UnreadableTurn
 from memory.types import NewMemory
 
 # What a file of another shape makes the package's readers raise.
-_MISSHAPEN = (
+MISSHAPEN = (
     AttributeError, IndexError, KeyError, OSError, OverflowError, RecursionError, TypeError, UnreadableTurn, ValueError,
 )  # fmt: skip
 _ROLES = {"user": Role.USER, "assistant": Role.AGENT}
@@ -37,15 +39,21 @@ def read_conversation(raw: Any, *, origin: str, place: str, convert: Convert) ->
         return [_to_source(one, origin=origin, place=place, began=began) for one in convert(raw)]
     except UnreadableImport:
         raise
-    except _MISSHAPEN as error:
-        reason = f"it has not the shape of an export of {origin} ({type(error).__name__})"
-        return [SourceConversation("", faults=[TranscriptFault(place, reason)])]
+    except MISSHAPEN as error:
+        return [describe_misshapen(error, origin=origin, place=place)]
+
+
+def describe_misshapen(error: Exception, *, origin: str, place: str) -> SourceConversation:
+    """What is reported of an entry that is MISSHAPEN: that it is, and not what it holds."""
+    reason = f"it has not the shape of an export of {origin} ({type(error).__name__})"
+    return SourceConversation("", faults=[TranscriptFault(place, reason)])
 
 
 def _to_source(conversation: Any, *, origin: str, place: str, began: datetime) -> SourceConversation:
     result = SourceConversation(name_session(origin, conversation.id))
     latest = _date(conversation.temporal.created_at, began)
-    title = clean(conversation.title or "")[:MAX_TITLE_CHARS]
+    title = clean((conversation.title or "")[:MAX_TITLE_CHARS])
+    identity = shorten_key(conversation.id, MAX_ID_CHARS)
     for number, message in enumerate(conversation.messages, start=1):
         # What has no date was given that of the reading.
         latest = _date(message.created_at, began) or latest
@@ -64,7 +72,7 @@ def _to_source(conversation: Any, *, origin: str, place: str, began: datetime) -
         # Where messages have no ids of their own, what they say and when tells them apart.
         own = message.provider_message_id or f"{latest}:{memory.role}:{text}"
         try:
-            result.turns += make_turns(f"{origin}:{conversation.id}:{own}", memory, said)
+            result.turns += make_turns(f"{origin}:{identity}:{own}", memory, said)
         except UnreadableTurn as fault:
             result.faults.append(TranscriptFault(f"{place}, message {number}", str(fault)))
     return result

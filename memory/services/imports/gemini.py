@@ -29,7 +29,8 @@ def read(part: Part) -> Iterator[SourceConversation]:
         for conversation in read_conversation(
             raw, origin=ORIGIN, place=place, convert=lambda entry: converter.convert_conversations([dict(entry)])
         ):
-            found.append(_name(conversation, is_named="/c/" in str(raw.get("titleUrl"))))
+            is_named = isinstance(raw, dict) and "/c/" in str(raw.get("titleUrl"))
+            found.append(_name(conversation, is_named=is_named))
             held += sum(len(turn.memory.text) for turn in conversation.turns)
         if held > MAX_HELD_CHARS:
             raise UnreadableImport("The activity has more than 256 MB of text: export it year by year.")

@@ -100,7 +100,7 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
         session=_own_session(own) or name_session(ORIGIN, session_of_day(said_at)),
         role=own["role"] if own.get("role") in Role.values else Role.USER.value,
         text=found.content,
-        speaker=own["speaker"][:128] if isinstance(own.get("speaker"), str) else "",
+        speaker=clean(own["speaker"][:128]) if isinstance(own.get("speaker"), str) else "",
         metadata=check_metadata(metadata),
         occurred_at=said_at,
     )

@@ -18,6 +18,9 @@ from memory.types import NewMemory
 # The name under which a memory's metadata says where it came from.
 METADATA_KEY = "import"
 MAX_TITLE_CHARS = 200
+# Longer ones are hashed: each message of a conversation has its id in its key, each piece of a text the whole key.
+MAX_ID_CHARS = 200
+_MAX_KEY_CHARS = 100_000
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 # What PostgreSQL cannot keep, and halves of characters.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -58,6 +61,11 @@ def name_session(*parts: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
+def shorten_key(key: str, most: int) -> str:
+    """The key, or its hash if it has more than `most` characters."""
+    return key if len(key) <= most else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def clean(text: str) -> str:
     """The text with U+FFFD in place of NUL and of halves of characters, which cannot be stored."""
     return _UNSTORABLE.sub("\ufffd", text)
@@ -70,7 +78,8 @@ def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterat
     text = clean(memory.text).strip()
     if not text:
         raise UnreadableTurn("the text is empty")
-    said = {name: clean(value)[:MAX_TITLE_CHARS] for name, value in origin.items() if isinstance(value, str) and value}
+    said = {name: clean(value[:MAX_TITLE_CHARS]) for name, value in origin.items() if isinstance(value, str) and value}
+    key = shorten_key(key, _MAX_KEY_CHARS)
     pieces = list(_cut(text))
     for number, piece in enumerate(pieces, start=1):
         place = {"part": f"{number}/{len(pieces)}"} if len(pieces) > 1 else {}

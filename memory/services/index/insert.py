@@ -21,6 +21,7 @@ from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.sql import fetch, number_array, uuid_array, vector_array
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
+from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
@@ -92,7 +93,9 @@ _INSERT_VECTORS = """
 # row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
 # writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
 _WRITE = f"""
-WITH input AS (
+WITH living AS MATERIALIZED (
+    {KEEP_NAMESPACES}
+), input AS (
     SELECT * FROM unnest(
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
@@ -100,6 +103,7 @@ WITH input AS (
         %(importance)s::float8[], %(review)s::text[], %(refresh)s::int[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
             frequencies, length, tokens, importance, review, refresh)
+    WHERE (SELECT count(*) FROM living) = cardinality(%(namespace_ids)s::bigint[])
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -125,6 +129,7 @@ WITH input AS (
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
     {_INSERT_VECTORS}
+    WHERE EXISTS (SELECT FROM input)
 ), postings AS (
     INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
     SELECT i.namespace_id, p.term, i.id, p.frequency, i.length
@@ -166,9 +171,12 @@ def write(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, no
     """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
 
     One statement: all or nothing also outside a transaction. Vectors that are only expected are for `write_vectors`, in
-    the same transaction.
+    the same transaction. Raises NamespaceGone.
     """
-    return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
+    sessions = [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
+    if not sessions:
+        raise miss_namespaces([row.scope for row in rows])
+    return sessions
 
 
 def write_vectors(rows: Sequence[MemoryRow], embedded: Embedded) -> None:
@@ -194,6 +202,7 @@ def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None,
     with_vectors = embedded.memories if embedded else set()
     columns = {
         "id": uuid_array([str(row.id) for row in rows]),
+        "namespace_ids": number_array(sorted({row.scope.namespace_id for row in rows})),
         "namespace_id": number_array([row.scope.namespace_id for row in rows]),
         "session": [row.memory.session for row in rows],
         "from_end": number_array(_distances_from_end(rows)),

@@ -20,6 +20,7 @@ from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.services.index.insert import LetIn
 from memory.services.tenancy import quota
+from memory.services.tenancy.namespaces import keep_namespaces
 from memory.services.tenancy.notes import describe_reasons, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
@@ -201,15 +202,19 @@ def over_quota(judgement: Judgement, granted: quota.Granted) -> Judgement:
 
 
 def keep_out(turns: Iterable[JudgedTurn], *, now: datetime) -> None:
-    """Stores what is quarantined, and says of it and of what is rejected that it was. Inside the transaction."""
+    """Stores what is quarantined, and says of it and of what is rejected that it was. Inside the transaction.
+
+    Raises NamespaceGone.
+    """
     events = []
-    items = []
+    items, scopes = [], []
     for turn in turns:
         if turn.admitted:
             continue
         memory, judgement = turn.memory, turn.judgement
         if judgement.decision == GateDecision.QUARANTINE:
             fields = _fields(turn.id, turn.scope, memory.text, memory.occurred_at or now, judgement, now=now)
+            scopes.append(turn.scope)
             items.append(
                 QuarantinedItem(
                     session=memory.session,
@@ -221,7 +226,9 @@ def keep_out(turns: Iterable[JudgedTurn], *, now: datetime) -> None:
             )
         details = {"memory_id": str(turn.id), "role": memory.role, "characters": len(memory.text)}
         events.append(_event(turn.id, turn.scope, memory.session, judgement, details, now=now))
-    QuarantinedItem.objects.bulk_create(items)
+    if items:
+        keep_namespaces(scopes)
+        QuarantinedItem.objects.bulk_create(items)
     audit.record_many(events)
 
 
@@ -230,6 +237,7 @@ def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> N
     document, judgement = kept.document, kept.judgement
     if judgement.decision == GateDecision.QUARANTINE:
         fields = _fields(kept.id, kept.scope, document.text, document.occurred_at or now, judgement, now=now)
+        keep_namespaces([kept.scope])
         QuarantinedItem.objects.create(
             session=document.session,
             role=Role.SYSTEM,

@@ -27,6 +27,7 @@ from memory.services.memories import read, tags
 from memory.services.memories.change import check_reason
 from memory.services.memories.edit import check_metadata
 from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy.namespaces import keep_namespaces
 from memory.types import Access, Idempotency, Scope
 
 SAMPLE = 10
@@ -211,6 +212,7 @@ def _request(
     if idempotency and (record := answers.find_answer(idempotency)):
         return _get_change(scope, record.answer)
     with transaction.atomic():
+        keep_namespaces([scope])
         change = BulkChange(
             namespace_id=scope.namespace_id, verb=verb, wanted=wanted, actor=scope.actor, created_at=now
         )

@@ -19,7 +19,7 @@ from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
-from memory.models.sql import fetch, uuid_array
+from memory.models.sql import fetch, number_array, uuid_array
 from memory.retrieval.columns.store import last_seen
 from memory.retrieval.durable import DurableMemory, list_durable
 from memory.retrieval.hits import Hit
@@ -32,6 +32,7 @@ from memory.services.recall.context import Summary, session_context
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, explain_hits, find, start
 from memory.services.recall.search_across import HitOf, name_owners, search_across
 from memory.services.summaries import refresh
+from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
 from memory.text.card import card_of
@@ -102,7 +103,7 @@ def query(
     Namespaces `beside` are searched as well; session, pinned memories and summary are those of `scope`. Then no pack is
     kept, which would hold what others may erase, and each namespace records that it was asked.
 
-    Raises EmbeddingUnavailable, SearchTimedOut.
+    Raises EmbeddingUnavailable, SearchTimedOut, NamespaceGone.
     """
     now = ask.now
     started = start(ask)
@@ -255,7 +256,9 @@ def _original_tokens(
 # A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each
 # memory is looked up by itself: asked for all at once, PostgreSQL may read every erased memory of the namespace.
 _STORE = f"""
-WITH commit AS MATERIALIZED (
+WITH living AS MATERIALIZED (
+    {KEEP_NAMESPACES}
+), commit AS MATERIALIZED (
     SELECT set_config('synchronous_commit', coalesce(%(commit)s, current_setting('synchronous_commit')), true)
 ), pack AS (
     INSERT INTO memory_contextpack (id, namespace_id, session, query_text, session_summary_id, retrieved_count,
@@ -263,6 +266,7 @@ WITH commit AS MATERIALIZED (
     SELECT %(id)s::uuid, %(namespace_id)s::bigint, %(session)s::text, %(query_text)s::text, %(summary_id)s::uuid,
            %(hits)s::int, %(token_original)s::int, %(token_condensed)s::int, %(pack)s::jsonb, %(memory_ids)s::uuid[],
            %(now)s::timestamptz
+    FROM living
     WHERE NOT EXISTS (SELECT FROM unnest(%(memory_ids)s::uuid[]) AS held (id)
                       WHERE (SELECT true FROM memory_erasedmemory e
                              WHERE e.namespace_id = %(namespace_id)s AND e.memory_id = held.id LIMIT 1))
@@ -275,7 +279,7 @@ SELECT e.id, %(namespace_id)s::bigint, %(namespace)s::text, %(session)s::text, e
        %(id)s::uuid::text, e.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
 FROM (VALUES (%(query_event_id)s::uuid, %(query_event)s::text, %(query_details)s::text),
              (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details),
-     commit
+     commit, living
 RETURNING id
 """  # noqa: S608 - the head of the audit
 
@@ -283,15 +287,23 @@ RETURNING id
 def _store(
     scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str, summary_due: bool
 ) -> QueryAnswer:
-    """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction."""
+    """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction.
+
+    Raises NamespaceGone.
+    """
     if not summary_due:
-        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+        _insert(scope, answer, found, ask, session=session)
         return answer
     with transaction.atomic():
         enqueued = refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=ask.now)
         answer = replace(answer, summary_enqueued=enqueued)
-        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+        _insert(scope, answer, found, ask, session=session)
     return answer
+
+
+def _insert(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str) -> None:
+    if not fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True):
+        raise miss_namespaces([scope])
 
 
 def _list_memory_ids(pack: dict[str, Any]) -> list[str]:
@@ -318,6 +330,7 @@ def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, 
     return {
         "id": answer.pack_id,
         "namespace_id": scope.namespace_id,
+        "namespace_ids": number_array([scope.namespace_id]),
         "namespace": scope.namespace,
         "session": session,
         "query_text": ask.text,

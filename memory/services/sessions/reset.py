@@ -30,6 +30,7 @@ from memory.services.ingestion import quarantine
 from memory.services.memories import recompare
 from memory.services.recall import working_memory
 from memory.services.tenancy import holds
+from memory.services.tenancy.namespaces import keep_namespaces
 from memory.stores import window
 from memory.types import Scope
 
@@ -63,7 +64,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
 
     Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict when
     one of the memories or the namespace is under a legal hold, a dry run too, and WindowUnavailable: a reset that
-    leaves the window behind would not be one. Nothing is deleted then.
+    leaves the window behind would not be one, and NamespaceGone. Nothing is deleted then.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
     documents = Document.objects.in_scope(scope).of_session(session)
@@ -82,6 +83,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             events.count() if clear_audit else 0,
         )
     with transaction.atomic():
+        keep_namespaces([scope])
         holds.refuse_namespace(scope.namespace_id)
         # Before the session's row, as a release takes the two.
         quarantined = quarantine.discard_session(scope, session=session, now=now)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.apps import apps
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from memory.models import (
@@ -22,6 +25,8 @@ from memory.models import (
     RequestMinute,
     Upload,
 )
+from memory.services.tenancy.namespaces import existing_scope
+from memory.types import Access, Scope
 
 # Of a load's options: the name of the namespace that was made for it.
 MADE = "made_namespace"
@@ -32,6 +37,25 @@ _OF_FILES = (
 )  # fmt: skip
 _OPEN = Q(finished_at=None)
 _REFUSED = ~Q(problem="") | Q(cancelled_at__isnull=False)
+
+
+@contextmanager
+def fill_namespace(access: Access, *, name: str) -> Iterator[Scope]:
+    """The scope of the namespace `name`. One that is not there yet is made, and goes again at the end, whatever ends
+    it, when nothing came into it; one that was there stays as it is.
+
+    For a caller who may make namespaces, outside of a transaction. Raises NotFound for who does not reach it.
+    """
+    scope, is_new = existing_scope(access, name=name), False
+    if scope is None:
+        row, is_new = Namespace.objects.get_or_create(name=name)
+        scope = Scope(row.pk, name, access.actor)
+    try:
+        yield scope
+    finally:
+        if is_new:
+            with transaction.atomic():
+                remove_if_empty(scope.namespace_id)
 
 
 def was_made_for_file(namespace_id: int) -> bool:

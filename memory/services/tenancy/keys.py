@@ -17,6 +17,7 @@ from memory.governance.budget import Budget
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace, User
 from memory.models.access import TOKEN_MARK
+from memory.services.tenancy.namespaces import ensure_namespace
 from memory.services.tenancy.notes import clean_note
 from memory.types import Access
 
@@ -32,6 +33,7 @@ def issue_key(
     actor: str,
     now: datetime,
     namespaces: Collection[Namespace] = (),
+    namespace_names: Collection[str] = (),
     all_namespaces: bool = False,
     expires_at: datetime | None = None,
     requests_per_minute: int | None = None,
@@ -40,6 +42,7 @@ def issue_key(
 ) -> tuple[ApiKey, str]:
     """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput.
 
+    It reaches `namespaces` and those of `namespace_names`, which are made with it where they are new.
     `owner`: the user whose key it is, which reaches what is shared with them as well.
     """
     name = name.strip()
@@ -47,9 +50,9 @@ def issue_key(
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
     name = clean_note(name, field="name")
     granted = check_scopes(scopes)
-    if all_namespaces and namespaces:
+    if all_namespaces and (namespaces or namespace_names):
         raise InvalidInput("Grant either all namespaces or the named ones, not both.", detail={"field": "namespaces"})
-    if not all_namespaces and not namespaces:
+    if not all_namespaces and not namespaces and not namespace_names:
         raise InvalidInput(
             "A key without a namespace reaches nothing: name one, or grant all namespaces.",
             detail={"field": "namespaces"},
@@ -72,8 +75,9 @@ def issue_key(
     )
     token = key.set_new_secret()
     with transaction.atomic():
+        reached = [*namespaces, *(ensure_namespace(named) for named in dict.fromkeys(namespace_names))]
         key.save(force_insert=True)
-        key.namespaces.set(namespaces)
+        key.namespaces.set(reached)
         audit.record_system(
             actor,
             AuditEvent.KEY_ISSUE,
@@ -84,7 +88,7 @@ def issue_key(
                 "prefix": key.prefix,
                 "scopes": granted,
                 "all_namespaces": all_namespaces,
-                "namespaces": sorted(namespace.name for namespace in namespaces),
+                "namespaces": sorted(namespace.name for namespace in reached),
                 "expires_at": expires_at.isoformat() if expires_at else None,
                 "requests_per_minute": requests_per_minute,
                 **({"owner_id": str(owner.pk)} if owner else {}),

@@ -8,7 +8,7 @@ from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
 from memory.errors import NamespaceGone, NotFound
 from memory.models import Namespace
-from memory.models.sql import fetch
+from memory.models.sql import fetch, number_array
 from memory.types import Access, Scope
 
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
@@ -17,6 +17,12 @@ LISTED_NAMESPACES = 20
 
 _BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
 _NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
+# Those of the namespaces that are there; none of them goes before the transaction ends. A statement that stores rows
+# has it in its head, refers to it, and stores nothing when it lacks one: whoever embeds or asks a model first may come
+# too late, and not every table has a foreign key that says so.
+KEEP_NAMESPACES = """
+SELECT id FROM memory_namespace WHERE id = ANY (%(namespace_ids)s::bigint[]) ORDER BY id FOR KEY SHARE
+"""
 
 # By name; a name that no namespace has is not known.
 _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
@@ -48,8 +54,24 @@ def existing_scope(access: Access, *, name: str, request_id: str = "") -> Scope 
 def lock_namespace(scope: Scope) -> None:
     """Keeps the namespace until the caller's transaction ends; others go on storing in it. Raises NamespaceGone."""
     if not list(Namespace.objects.select_for_update(no_key=True).filter(pk=scope.namespace_id).values_list("pk")):
+        raise miss_namespaces([scope])
+
+
+def keep_namespaces(scopes: Collection[Scope]) -> None:
+    """Keeps namespaces from going until the caller's transaction ends, as a foreign key does; nobody else waits for it.
+
+    Raises NamespaceGone.
+    """
+    ids = {scope.namespace_id for scope in scopes}
+    if len(fetch(KEEP_NAMESPACES, {"namespace_ids": number_array(sorted(ids))}, prepared=True)) < len(ids):
+        raise miss_namespaces(scopes)
+
+
+def miss_namespaces(scopes: Collection[Scope]) -> NamespaceGone:
+    """The refusal of what came too late; the ids of the names are asked for anew."""
+    for scope in scopes:
         _ids.forget(scope.namespace)
-        raise NamespaceGone
+    return NamespaceGone()
 
 
 def scope_of_existing(name: str, *, actor: str) -> Scope:

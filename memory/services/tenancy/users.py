@@ -20,7 +20,7 @@ from memory.models import User, UserNamespace
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services.tenancy.idempotency import make_once
-from memory.services.tenancy.namespaces import lock_namespace, scope_for
+from memory.services.tenancy.namespaces import keep_namespaces, lock_namespace, scope_for
 from memory.services.tenancy.notes import clean_note, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
@@ -75,9 +75,7 @@ def _store(scope: Scope, user: User, others: Mapping[int, str], *, now: datetime
         with transaction.atomic():
             lock_namespace(scope)
             user.save(force_insert=True)
-            UserNamespace.objects.bulk_create(
-                [UserNamespace(namespace_id=identity, user_id=user.pk) for identity in others]
-            )
+            _insert_links(user, others, actor=scope.actor)
             details = {"namespaces": sorted(others.values())}
             audit.record(scope, AuditEvent.USER_CREATE, subject=str(user.pk), details=details, now=now)
     except IntegrityError as error:
@@ -226,9 +224,16 @@ def _link_namespaces(access: Access, user: User, wanted: Mapping[int, str]) -> l
     before = dict(rows.values_list("namespace_id", "namespace__name"))
     gone = [identity for identity in before if identity not in wanted]
     UserNamespace.objects.filter(namespace_id__in=gone, user_id=user.pk).delete()
-    new = [identity for identity in wanted if identity not in before]
-    UserNamespace.objects.bulk_create([UserNamespace(namespace_id=identity, user_id=user.pk) for identity in new])
+    new = {identity: name for identity, name in wanted.items() if identity not in before}
+    _insert_links(user, new, actor=access.actor)
     return sorted(before.values())
+
+
+def _insert_links(user: User, names: Mapping[int, str], *, actor: str) -> None:
+    """Makes the namespaces, by id, the user's. Raises NamespaceGone."""
+    if names:
+        keep_namespaces([Scope(identity, name, actor) for identity, name in names.items()])
+    UserNamespace.objects.bulk_create([UserNamespace(namespace_id=identity, user_id=user.pk) for identity in names])
 
 
 def _take_name(name: str) -> str:

@@ -16,6 +16,7 @@ from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import Webhook, WebhookDelivery
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
+from memory.services.tenancy.namespaces import keep_namespaces
 from memory.services.tenancy.notes import clean_note
 from memory.services.webhooks import feed
 from memory.services.webhooks.addresses import check_url
@@ -41,7 +42,8 @@ def create_webhook(
 ) -> tuple[Webhook, str]:
     """Makes a webhook, which is told of what happens from now on; with its secret, which is shown this once.
 
-    Raises InvalidInput, Forbidden for texts that the caller may not have sent, and Conflict at MOST_WEBHOOKS.
+    Raises InvalidInput, Forbidden for texts that the caller may not have sent, Conflict at MOST_WEBHOOKS, and
+    NamespaceGone.
     """
     secret = make_secret()
     row = Webhook(
@@ -59,6 +61,7 @@ def create_webhook(
     )
     row.secret = encrypt(secret, row.pk)
     with transaction.atomic():
+        keep_namespaces([scope])
         # Two at once may make one more than that: the limit keeps the fan-out of events small, and no more.
         if Webhook.objects.in_scope(scope).count() >= MOST_WEBHOOKS:
             raise Conflict(

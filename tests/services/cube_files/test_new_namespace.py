@@ -54,8 +54,6 @@ _OWN = ("new_memory_ids",
     "merged_into", "source_memory_ids", "item_sources",
 )  # fmt: skip
 
-NAMESPACES_ARE_KEPT = pytest.mark.whole_tables("split tables have no foreign key to namespaces")
-
 
 @pytest.fixture
 def everywhere(make_tenant):
@@ -260,7 +258,6 @@ def tell(tenant: Any, **fields: str) -> Any:
     )  # fmt: skip
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tmp_path):
     """Whoever stores first: what was answered with 200 is there, and nothing is answered with a failure of ours."""
@@ -285,7 +282,6 @@ def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tm
     assert kept + refused == 18
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_path):
     """Another process has taken the namespace away: this one knows its id for a moment."""
@@ -313,7 +309,6 @@ def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_pat
         )
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db(transaction=True)
 def test_a_command_whose_namespace_goes_says_so(everywhere, tmp_path, monkeypatch):
     path = write(tmp_path, make({"memories": [memory_line(1)]}))
@@ -365,7 +360,6 @@ def test_a_load_that_begins_keeps_the_namespace_of_one_that_ends(everywhere, tmp
     assert [row.text for row in Memory.objects.filter(namespace__name="fresh")] == [memory_line(1)["text"]]
 
 
-@NAMESPACES_ARE_KEPT
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", [Memory, Session, NamespaceStat, NamespacePolicy, QuarantinedItem, Document])
 def test_every_foreign_key_to_namespaces_is_known_by_its_name(model):

@@ -79,6 +79,24 @@ def test_a_zip_bomb(tmp_path):
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 50 * MB
 
 
+def test_a_zip_bomb_of_many_small_files(tmp_path):
+    """No one of them is large enough to be looked at alone."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(40):
+            made.writestr(f"conversations-{number}.json", b"[" + b" " * MB + orjson.dumps(chatgpt()) + b"]")
+    refuse(path, "200 times its size")
+
+
+def test_many_usual_files_are_no_bomb(tmp_path):
+    conversations = [chatgpt(f"c{number}", title=f"{number}" * 50) for number in range(400)]
+    members = {f"conversations-{number}.json": conversations for number in range(30)}
+    path = write(tmp_path, archive(members), "a.zip")
+    with zipfile.ZipFile(path) as made:
+        assert sum(entry.file_size for entry in made.infolist()) > container.RATIO_COUNTS_FROM
+    assert len(container.list_parts(path)) == 30
+
+
 def test_a_zip_that_lies_about_its_sizes(tmp_path):
     data = bytearray(archive({"conversations.json": [chatgpt(f"c{number}") for number in range(50)]}))
     place = data.rfind(b"PK\x01\x02")
