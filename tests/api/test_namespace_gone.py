@@ -270,6 +270,30 @@ def test_questions_and_turns_at_once_do_not_wait_for_each_other(everywhere, own_
     assert Memory.objects.filter(namespace_id=scope.namespace_id).count() == 1
 
 
+def test_a_question_that_finds_something_locks_no_namespace(everywhere):
+    """What it found is in the namespace, which therefore stays."""
+    scope = scope_for(ACCESS, name="fresh")
+    assert ingest(scope, memory=NewMemory("s", "user", "I keep bees."), now=timezone.now()).memory_ids
+    locked = []
+
+    def act() -> None:
+        try:
+            with transaction.atomic():
+                rows = Namespace.objects.select_for_update(nowait=True).filter(pk=scope.namespace_id)
+                locked.append(len(rows))
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        answer = everywhere.post("/v1/query", {"namespace": "fresh", **QUESTION})
+        assert answer.status_code == 200
+        assert answer.json()["context_pack_id"]
+        locking = threading.Thread(target=act)
+        locking.start()
+        locking.join(20)
+    assert locked == [1]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "table"),
     [
