@@ -153,6 +153,7 @@ HARMLESS = {
     "memory/services/cube_files/requests.py:end": "the row of a dump or load, and its file",
     "memory/services/cube_files/requests.py:forget": ELSEWHERE,
     "memory/services/cube_files/run.py:_begin": "the row of the load",
+    "memory/services/cube_files/run.py:_begin_folder": "the row of the load",
     "memory/services/cube_files/run.py:_load_batch": "the row of the load; what it brings goes through the services",
     "memory/services/cube_files/run.py:_take_in_folder": "the row of the load; its turns go through ingest",
     "memory/services/imports/run.py:_write_down": "the row of the import; its turns go through ingest",
