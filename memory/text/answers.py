@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import pairwise
 
 from memory.text.analysis import CJK, cjk_share, terms
@@ -191,7 +191,7 @@ def _choose(
 ) -> list[int]:
     """The places of the excerpts to quote, the most worth first: each next one is worth most for what it costs.
 
-    Of those that have the same words one is quoted.
+    Of those that would stand there with the same words and marks one is quoted.
     """
     held = [frozenset(terms(one.text)) for one in found]
     worth = _worth(question, sources, found, held, likeness, timed=writer.dated)
@@ -211,12 +211,12 @@ def _choose(
 
     least = WORTH_QUOTING * max(worth, default=0.0)
     waiting = {place for place, value in enumerate(worth) if value > max(0.0, least) and held[place]}
-    words = [one.text.rstrip(_ENDS).casefold() for one in found]
+    shown = [(one.text.rstrip(_ENDS).casefold(), writer.find_marks(one)) for one in found]
     while fitting := [place for place in sorted(waiting) if cost(place) <= left]:
         best = max(fitting, key=gain)
         left -= cost(best)
         chosen.append(best)
-        waiting = {place for place in waiting if words[place] != words[best]}
+        waiting = {place for place in waiting if shown[place] != shown[best]}
         said |= held[best]
         begun.add(found[best].source)
     return chosen
@@ -290,6 +290,14 @@ class _Composer:
         """What an excerpt costs besides its line."""
         later = [self._later(newer, quote, len(self._sources)) for newer, quote in self._find_later_words([one])]
         return count(one.text + self._in_brackets(self._dates([one]) + later))
+
+    def find_marks(self, one: Excerpt) -> tuple[str, date | None, frozenset[uuid.UUID]]:
+        """What stands beside the words of an excerpt: its label, the day on which it was said where days are written,
+        and the memories that say something newer.
+        """
+        source = self._sources[one.source]
+        newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
+        return source.label, source.said.date() if self.dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
         """What newer memories say in the place of words of these excerpts of one source: of each the nearest part."""

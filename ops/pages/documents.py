@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -45,7 +45,7 @@ class DocumentLine:
 class FileShown:
     """A file: how far it is (`percent`), and what came of it. `may_reparse`: its original is there.
 
-    `in_quarantine`: the gate keeps its text apart.
+    `in_quarantine`: the gate keeps its text apart, and nobody has decided yet.
     """
 
     id: str
@@ -82,8 +82,14 @@ def document_line(row: Document, *, namespace: str, may_read_text: bool) -> Docu
     return DocumentLine(row.id, name, namespace, row.version, row.characters, row.updated_at)
 
 
-def file_shown(values: Mapping[str, Any], *, document_key: str, may_read_text: bool) -> FileShown:
-    """A file as the page shows it, from what the service says of it. Its reasons may quote it: they are masked, too."""
+def file_shown(
+    values: Mapping[str, Any], *, document_key: str, may_read_text: bool, waiting: Collection[str]
+) -> FileShown:
+    """A file as the page shows it, from what the service says of it. Its reasons may quote it: they are masked, too.
+
+    `waiting`: the ids of what the quarantine holds undecided.
+    """
+    in_quarantine = values["quarantine_id"] in waiting
     tone, word = _BADGES[values["state"]]
     return FileShown(
         id=values["id"],
@@ -95,8 +101,8 @@ def file_shown(values: Mapping[str, Any], *, document_key: str, may_read_text: b
         word=word,
         is_open=values["state"] in (FileState.QUEUED, FileState.RUNNING),
         percent=values["percent"],
-        problem=_problem(values),
-        in_quarantine=values["quarantine_id"] is not None,
+        problem=_problem(values, in_quarantine=in_quarantine),
+        in_quarantine=in_quarantine,
         may_reparse=values["has_original"] and values["keep_original"] and values["finished_at"] is not None,
         created_at=parse_datetime(values["created_at"]),
         rows=_rows(values),
@@ -116,11 +122,13 @@ def chunk_shown(values: Mapping[str, Any]) -> ChunkShown:
     )
 
 
-def _problem(values: Mapping[str, Any]) -> str:
-    """Why nothing came of the file; of one in the quarantine in words for who looks at the page."""
-    if values["quarantine_id"] is None:
+def _problem(values: Mapping[str, Any], *, in_quarantine: bool) -> str:
+    """Why nothing came of the file; of what was kept apart in words for who looks at the page. Empty once released."""
+    if values["quarantine_id"] is None or not values["refusal"]:
         return str(values["problem"])
     says = " ".join(str(reason["says"]) for reason in values["reasons"])
+    if not in_quarantine:
+        return _("Its text was put in the quarantine and is no longer there. %(reasons)s") % {"reasons": says}
     return _("Its text waits in the quarantine until someone decides. %(reasons)s") % {"reasons": says}
 
 

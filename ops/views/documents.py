@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -12,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.errors import MemosError, NotFound
-from memory.models import Document, DocumentFile, Namespace
+from memory.models import Document, DocumentFile, Namespace, QuarantinedItem
 from memory.models.paging import page_of
 from memory.services.erasure import requests as erasures
 from memory.services.ingestion import document_listing, file_listing, files
@@ -152,11 +153,12 @@ def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     wanted = ListFilter(chosen.name if chosen else None, None, _FILES)
     name = chosen.name if chosen else "demo"
     found, _following = file_listing.list_files(access, wanted=wanted, cursor=None)
+    waiting = _list_waiting(request, found)
     context = {
         "rows": [
             page.document_line(row, namespace=names.get(row.namespace_id, ""), may_read_text=readable) for row in shown
         ],
-        "files": [page.file_shown(one, document_key="", may_read_text=readable) for one in found],
+        "files": [page.file_shown(one, document_key="", may_read_text=readable, waiting=waiting) for one in found],
         "older": str(following.id) if following else "",
         "newer": "first" if cursor else "",
         "namespace": chosen,
@@ -203,7 +205,18 @@ def _file_of(request: HttpRequest, file_id: str | None, document: Document) -> F
 
 def _show_file(request: HttpRequest, row: DocumentFile) -> FileShown:
     key = str(row.document_key) if file_listing.is_in_force(row) else ""
-    return page.file_shown(file_listing.to_dict(row), document_key=key, may_read_text=reads_text(request))
+    values = file_listing.to_dict(row)
+    waiting = _list_waiting(request, [values])
+    return page.file_shown(values, document_key=key, may_read_text=reads_text(request), waiting=waiting)
+
+
+def _list_waiting(request: HttpRequest, files: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of what the quarantine holds undecided of the files."""
+    ids = [one["quarantine_id"] for one in files if one["quarantine_id"] and one["refusal"]]
+    if not ids:
+        return frozenset()
+    items = QuarantinedItem.objects.reachable_by(page_access(request)).pending().filter(pk__in=ids)
+    return frozenset(str(one) for one in items.values_list("pk", flat=True))
 
 
 def _version(shown: FileShown) -> str:

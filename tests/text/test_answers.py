@@ -181,6 +181,33 @@ def test_what_was_asked_and_answered_before_is_not_told_again(question, again, t
     assert question not in composed.text
 
 
+def test_the_same_words_of_two_days_are_both_quoted_where_the_question_asks_when():
+    sources = [source("I went to the dentist.", said=datetime(2024, month, 5, tzinfo=UTC)) for month in (3, 9)]
+
+    assert answered("When did I go to the dentist?", *sources).text == (
+        "I went to the dentist. [1] (said on 5 March 2024)\nI went to the dentist. [2] (said on 5 September 2024)"
+    )
+    assert answered("Where did I go?", *sources).text == "I went to the dentist. [1]"
+
+
+def test_the_same_words_as_a_quotation_and_with_what_is_newer_do_not_stand_for_each_other():
+    words = "The door code is 4411."
+    newer = Newer(uuid.uuid4(), "4411", "The door code is 9920.", datetime(2024, 6, 1, tzinfo=UTC))
+    sources = [
+        source(words, label="Eve (quoted): ", marked=True),
+        source(words, 0.9),
+        source(words, 0.8, newer=[newer]),
+    ]
+
+    composed = answered("What is the door code?", *sources, max_tokens=100)
+
+    assert composed.text.splitlines() == [
+        f"Eve (quoted): “{words}” [1]",
+        f"{words} [2]",
+        f"{words} [3] (later, 1 June 2024: “The door code is 9920.” [4])",
+    ]
+
+
 def test_a_question_that_says_more_than_what_is_asked_can_be_quoted():
     composed = answered("Where is the key?", source("Did you know that the key is with the porter of the old mill?"))
 

@@ -234,7 +234,8 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
             return _tell(manage.to_dict(manage.find(self.access, job_id=uuid.UUID(task_id))))
         cube = values["user_name"] or values["mem_cube_id"]
         reached = self.reach([cube] if cube else [], values["user_id"])
-        where = filters.join(reached.where if values["user_id"] else None, filters.hold_task(task_id))
+        of_user = filters.hold_user(values["user_id"]) if values["user_id"] else None
+        where = filters.join(of_user, filters.hold_task(task_id))
         for place in self.find_places(reached):
             _, count = read.list_slice(
                 place.scope, wanted=MemoryFilter(limit=1), offset=0, now=timezone.now(), where=where

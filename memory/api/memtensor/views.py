@@ -191,8 +191,8 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
             raise serializers.ValidationError({"filter": "must not be empty: say which memories are to be deleted."})
         if shared := [place.cube_id for place in places if self.access.share_of(place.scope.namespace_id)]:
             raise Forbidden(
-                f"The cube {shared[0]} is shared with this key, which deletes single memories of it: name them in "
-                "memory_ids. Nothing was deleted.",
+                f"The cube {shared[0]} is shared with this key, which may delete only single memories of it: name them "
+                "in memory_ids. Nothing was deleted.",
                 detail={"field": "memory_ids"},
             )
         return tell_deleted([self._delete_where(place.scope, where) for place in places])

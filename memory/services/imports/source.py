@@ -21,9 +21,14 @@ MAX_TITLE_CHARS = 200
 # Longer ones are hashed: each message of a conversation has its id in its key, each piece of a text the whole key.
 MAX_ID_CHARS = 200
 _MAX_KEY_CHARS = 100_000
+# A text that is its own key has no more pieces than this, for all but the last are at least half of what a memory may
+# have. The key of more pieces is an id, and shorter.
+_FEW_PIECES = 2 * _MAX_KEY_CHARS // MAX_TEXT_CHARS
+_MAX_CHARS_OF_MANY = 1_000
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 # What PostgreSQL cannot keep, and halves of characters.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_NO_SPACE = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,8 @@ def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterat
     if not text:
         raise UnreadableTurn("the text is empty")
     said = {name: clean(value[:MAX_TITLE_CHARS]) for name, value in origin.items() if isinstance(value, str) and value}
-    key = shorten_key(key, _MAX_KEY_CHARS)
     pieces = list(_cut(text))
+    key = shorten_key(key, _MAX_KEY_CHARS if len(pieces) <= _FEW_PIECES else _MAX_CHARS_OF_MANY)
     for number, piece in enumerate(pieces, start=1):
         place = {"part": f"{number}/{len(pieces)}"} if len(pieces) > 1 else {}
         own = {METADATA_KEY: {**said, **place}} if said or place else {}
@@ -114,12 +119,17 @@ def check_object(value: Any) -> dict[str, Any]:
 
 
 def _cut(text: str) -> Iterator[str]:
-    """The text in pieces that a memory may have, cut after a line, else after a word."""
-    while len(text) > MAX_TEXT_CHARS:
-        end = max(text.rfind("\n", MAX_TEXT_CHARS // 2, MAX_TEXT_CHARS), 0)
-        end = end or text.rfind(" ", MAX_TEXT_CHARS // 2, MAX_TEXT_CHARS)
-        end = end if end > 0 else MAX_TEXT_CHARS
-        yield text[:end].rstrip()
-        text = text[end:].lstrip()
-    if text:
-        yield text
+    """The text, which ends in no white space, in pieces that a memory may have, cut after a line, else after a word."""
+    start = 0
+    while len(text) - start > MAX_TEXT_CHARS:
+        middle, most = start + MAX_TEXT_CHARS // 2, start + MAX_TEXT_CHARS
+        end = text.rfind("\n", middle, most)
+        if end < 0:
+            end = text.rfind(" ", middle, most)
+        if end < 0:
+            end = most
+        yield text[start:end].rstrip()
+        following = _NO_SPACE.search(text, end)
+        start = following.start() if following else len(text)
+    if start < len(text):
+        yield text[start:]

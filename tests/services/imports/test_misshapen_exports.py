@@ -186,6 +186,12 @@ def test_what_names_a_turn_does_not_grow_with_its_pieces(tmp_path):
     assert len({turn.key for turn in kept}) == 25
     assert sum(len(turn.key) for turn in kept) < 25 * 100
 
+    one = tree({"a": (None, [])}, current_node="a")
+    one["mapping"]["a"]["message"] |= {"id": "k" * 99_000, "content": {"content_type": "text", "parts": [long]}}
+    named = read(write(tmp_path, [one]))
+    assert len({turn.key for turn in named}) == 25
+    assert sum(len(turn.key) for turn in named) < 25 * 100
+
     names = [f"n{number}" for number in range(50)]
     nodes = {
         name: (names[place - 1] if place else None, names[place + 1 : place + 2]) for place, name in enumerate(names)
@@ -193,6 +199,22 @@ def test_what_names_a_turn_does_not_grow_with_its_pieces(tmp_path):
     turns = read(write(tmp_path, [tree(nodes, current_node="n49", conversation_id="c" * 1_000_000)]))
     assert len({turn.key for turn in turns}) == 50
     assert sum(len(turn.key) for turn in turns) < 50 * 100
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("a" * 45_000, [20_000, 20_000, 5_000]),
+        ("a" * 15_000 + "\n\n " + "b" * 4_000 + " " + "c" * 10_000, [15_000, 14_001]),
+        ("a" * 15_000 + " " * 30_000 + "b" * 25_000, [15_000, 20_000, 5_000]),
+        ("字" * 12_000 + "\n" + "a " * 5_000, [12_000, 9_999]),
+    ],
+)
+def test_a_long_text_is_cut_after_a_line_or_a_word_and_loses_nothing(tmp_path, text, sizes):
+    pieces = said(write(tmp_path, [{"conversations_memory": text}]))
+
+    assert [len(piece) for piece in pieces] == sizes
+    assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
 def test_the_names_of_usual_turns_stay_as_they_were(tmp_path):
