@@ -287,7 +287,7 @@ RETURNING id
 
 
 # A namespace that memories were found in is not empty, and does not go. To keep its row for each question would take
-# PostgreSQL a fifth more with eight clients that ask in one namespace.
+# PostgreSQL a quarter more with eight clients that ask in one namespace.
 _STORE_FOUND = _write_store("SELECT FROM memory_namespace WHERE id = %(namespace_id)s")
 _STORE_NOTHING = _write_store(KEEP_NAMESPACES)
 

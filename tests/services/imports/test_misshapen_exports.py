@@ -46,7 +46,7 @@ def tree(nodes: dict[str, tuple[str | None, list[str]]], **changes: Any) -> dict
     return chatgpt(mapping=mapping, **changes)
 
 
-def said(path: Path) -> list[str]:
+def read_texts(path: Path) -> list[str]:
     return [turn.memory.text for turn in read(path)]
 
 
@@ -70,7 +70,7 @@ def said(path: Path) -> list[str]:
     ],
 )
 def test_a_tree_that_leads_nowhere_is_followed_as_far_as_it_goes(tmp_path, nodes, current, kept):
-    assert said(write(tmp_path, [chatgpt("first"), tree(nodes, current_node=current)]))[3:] == kept
+    assert read_texts(write(tmp_path, [chatgpt("first"), tree(nodes, current_node=current)]))[3:] == kept
 
 
 def test_a_tree_of_many_branches_is_one_way_through_it(tmp_path):
@@ -78,7 +78,7 @@ def test_a_tree_of_many_branches_is_one_way_through_it(tmp_path):
     nodes = {"root": (None, names), **{name: ("root", []) for name in names}}
     path = write(tmp_path, [tree(nodes, current_node="n7")])
 
-    assert said(path) == ["I am root.", "I am n7."]
+    assert read_texts(path) == ["I am root.", "I am n7."]
     assert look_over(recognise(path)).left_out == {"branch": 1_999}
 
 
@@ -211,7 +211,7 @@ def test_what_names_a_turn_does_not_grow_with_its_pieces(tmp_path):
     ],
 )
 def test_a_long_text_is_cut_after_a_line_or_a_word_and_loses_nothing(tmp_path, text, sizes):
-    pieces = said(write(tmp_path, [{"conversations_memory": text}]))
+    pieces = read_texts(write(tmp_path, [{"conversations_memory": text}]))
 
     assert [len(piece) for piece in pieces] == sizes
     assert "".join("".join(pieces).split()) == "".join(text.split())
