@@ -22,16 +22,20 @@ BEGIN;
 -- Triggers note what a process that holds an index must read again, and keep the audit log from changes.
 SET LOCAL citus.enable_unsafe_triggers = on;
 SET LOCAL citus.shard_count = {PARTS};
+-- After parallel work Citus makes no foreign key to a table that is on every node, within the same transaction.
+SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 """
 
 
 def list_statements(cursor: psycopg.Cursor[Any]) -> str:
     """The whole file, for the schema that the cursor sees."""
     spread = list_spread(cursor)
-    keys = list_foreign_keys(cursor, spread)
+    keys = list_foreign_keys(cursor, [*spread, *REFERENCE])
     parts = [
         _HEAD,
-        "-- Foreign keys are taken off while one of their two tables is spread and the other is not yet.",
+        "-- Foreign keys are taken off while one of their two tables is known to Citus and the other is not yet. With",
+        "-- its key, memory_procedure would become a local table beside memory_namespace, and stay one: its id is an",
+        "-- identity.",
         *(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name};" for key in keys),
         "",
         "-- Rows of no tenant: whole on every node.",

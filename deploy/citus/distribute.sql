@@ -6,8 +6,13 @@ BEGIN;
 -- Triggers note what a process that holds an index must read again, and keep the audit log from changes.
 SET LOCAL citus.enable_unsafe_triggers = on;
 SET LOCAL citus.shard_count = 32;
+-- After parallel work Citus makes no foreign key to a table that is on every node, within the same transaction.
+SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 
--- Foreign keys are taken off while one of their two tables is spread and the other is not yet.
+-- Foreign keys are taken off while one of their two tables is known to Citus and the other is not yet. With
+-- its key, memory_procedure would become a local table beside memory_namespace, and stay one: its id is an
+-- identity.
+ALTER TABLE memory_apikey_namespaces DROP CONSTRAINT memory_apikey_namesp_namespace_id_a2904172_fk_memory_na;
 ALTER TABLE memory_cube DROP CONSTRAINT memory_cube_namespace_id_31f83c89_fk_memory_namespace_id;
 ALTER TABLE memory_cubeshare DROP CONSTRAINT memory_cubeshare_namespace_id_16ca1287_fk_memory_namespace_id;
 ALTER TABLE memory_document DROP CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id;
@@ -34,6 +39,7 @@ ALTER TABLE memory_memoryvector DROP CONSTRAINT memoryvector_of_memory;
 ALTER TABLE memory_memoryversion DROP CONSTRAINT memoryversion_of_memory;
 ALTER TABLE memory_namespacepolicy DROP CONSTRAINT memory_namespacepoli_namespace_id_b71afc06_fk_memory_na;
 ALTER TABLE memory_namespacestat DROP CONSTRAINT memory_namespacestat_namespace_id_f6ee67df_fk_memory_na;
+ALTER TABLE memory_procedure DROP CONSTRAINT memory_procedure_namespace_id_8b6829c3_fk_memory_namespace_id;
 ALTER TABLE memory_projectedmemory DROP CONSTRAINT memory_projectedmemo_model_id_b737dd99_fk_memory_em;
 ALTER TABLE memory_projectedmemory DROP CONSTRAINT projectedmemory_of_memory;
 ALTER TABLE memory_projection DROP CONSTRAINT memory_projection_model_id_b2d0346b_fk_memory_embeddingmodel_id;
@@ -51,6 +57,7 @@ ALTER TABLE memory_usererasure DROP CONSTRAINT memory_usererasure_namespace_id_8
 ALTER TABLE memory_usernamespace DROP CONSTRAINT memory_usernamespace_namespace_id_932dfa1f_fk_memory_na;
 ALTER TABLE memory_webhook DROP CONSTRAINT memory_webhook_namespace_id_34f00f96_fk_memory_namespace_id;
 ALTER TABLE memory_writesofday DROP CONSTRAINT memory_writesofday_namespace_id_f301debc_fk_memory_namespace_id;
+ALTER TABLE ops_staffgrant DROP CONSTRAINT ops_staffgrant_namespace_id_0f6d8e63_fk_memory_namespace_id;
 
 -- Rows of no tenant: whole on every node.
 SELECT create_reference_table('memory_embeddingmodel');
@@ -130,6 +137,7 @@ SELECT create_distributed_table('memory_webhook', 'namespace_id', colocate_with 
 SELECT create_distributed_table('memory_webhookdelivery', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_writesofday', 'namespace_id', colocate_with => 'memory_memory');
 
+ALTER TABLE memory_apikey_namespaces ADD CONSTRAINT memory_apikey_namesp_namespace_id_a2904172_fk_memory_na FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_cube ADD CONSTRAINT memory_cube_namespace_id_31f83c89_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_cubeshare ADD CONSTRAINT memory_cubeshare_namespace_id_16ca1287_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_document ADD CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
@@ -156,6 +164,7 @@ ALTER TABLE memory_memoryvector ADD CONSTRAINT memoryvector_of_memory FOREIGN KE
 ALTER TABLE memory_memoryversion ADD CONSTRAINT memoryversion_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_namespacepolicy ADD CONSTRAINT memory_namespacepoli_namespace_id_b71afc06_fk_memory_na FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_namespacestat ADD CONSTRAINT memory_namespacestat_namespace_id_f6ee67df_fk_memory_na FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_procedure ADD CONSTRAINT memory_procedure_namespace_id_8b6829c3_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_projectedmemory ADD CONSTRAINT memory_projectedmemo_model_id_b737dd99_fk_memory_em FOREIGN KEY (model_id) REFERENCES memory_embeddingmodel(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_projectedmemory ADD CONSTRAINT projectedmemory_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_projection ADD CONSTRAINT memory_projection_model_id_b2d0346b_fk_memory_embeddingmodel_id FOREIGN KEY (model_id) REFERENCES memory_embeddingmodel(id) DEFERRABLE INITIALLY DEFERRED;
@@ -173,5 +182,6 @@ ALTER TABLE memory_usererasure ADD CONSTRAINT memory_usererasure_namespace_id_88
 ALTER TABLE memory_usernamespace ADD CONSTRAINT memory_usernamespace_namespace_id_932dfa1f_fk_memory_na FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_webhook ADD CONSTRAINT memory_webhook_namespace_id_34f00f96_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_writesofday ADD CONSTRAINT memory_writesofday_namespace_id_f301debc_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ops_staffgrant ADD CONSTRAINT ops_staffgrant_namespace_id_0f6d8e63_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 
 COMMIT;

@@ -28,7 +28,7 @@ _FOREIGN_KEYS = """
 SELECT k.conrelid::regclass::text, k.conname::text, pg_get_constraintdef(k.oid)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace
-  AND NOT c.relispartition AND (c.relname = ANY (%(spread)s) OR k.confrelid::regclass::text = ANY (%(spread)s))
+  AND NOT c.relispartition AND (c.relname = ANY (%(tables)s) OR k.confrelid::regclass::text = ANY (%(tables)s))
 ORDER BY 1, 2
 """
 _WITHOUT_COLUMN = """
@@ -54,9 +54,9 @@ def list_spread(cursor: psycopg.Cursor[Any]) -> list[str]:
     return [name for (name,) in cursor.execute(_SPREAD, [COLUMN, FIRST]).fetchall()]
 
 
-def list_foreign_keys(cursor: psycopg.Cursor[Any], spread: list[str]) -> list[ForeignKey]:
+def list_foreign_keys(cursor: psycopg.Cursor[Any], tables: list[str]) -> list[ForeignKey]:
     """The foreign keys from and to these tables."""
-    return [ForeignKey(*row) for row in cursor.execute(_FOREIGN_KEYS, {"spread": spread}).fetchall()]
+    return [ForeignKey(*row) for row in cursor.execute(_FOREIGN_KEYS, {"tables": tables}).fetchall()]
 
 
 def list_unspreadable(cursor: psycopg.Cursor[Any], spread: list[str]) -> list[str]:

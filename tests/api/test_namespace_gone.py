@@ -161,6 +161,31 @@ def test_a_foreign_key_that_finds_no_namespace_is_known_for_what_it_is(gone):
     assert lacks_namespace(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("detail", "is_it"),
+    [
+        ('Key (namespace_id)=(7) is not present in table "memory_namespace_102008".', True),
+        ("Schlüssel (namespace_id)=(7) ist nicht in Tabelle »memory_namespace_102008« vorhanden.", True),
+        ('Key (namespace_id, memory_id)=(7, 8) is not present in table "memory_memory_102009".', False),
+        ('Key (namespace_id)=(7) is not present in table "memory_namespacepolicy_102010".', False),
+    ],
+)
+def test_a_node_of_citus_says_only_in_words_that_it_has_no_namespace(detail, is_it):
+    """Citus passes on the code, the message and the detail of a node's refusal: no name of a key, none of a table."""
+    refusal = "DO $$ BEGIN RAISE EXCEPTION 'a row was refused' USING ERRCODE = '23503', DETAIL = '{}'; END $$"
+    with pytest.raises(IntegrityError) as refused, connection.cursor() as cursor:
+        cursor.execute(refusal.format(detail))
+    assert refused.value.__cause__.diag.constraint_name is None
+    assert lacks_namespace(refused.value) is is_it
+
+
+def test_a_namespace_that_has_rows_is_not_one_that_is_missing(alice, remember):
+    remember(alice, "I keep bees.")
+    with pytest.raises(IntegrityError) as refused, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM memory_namespace WHERE id = %s", [alice.scope.namespace_id])
+    assert not lacks_namespace(refused.value)
+
+
 def test_a_stream_says_so_and_leaves_nothing(everywhere, gone):
     answer = everywhere.post("/v1/answer/stream", {"namespace": "fresh", **QUESTION})
     said = b"".join(answer.streaming_content) if getattr(answer, "streaming", False) else answer.content

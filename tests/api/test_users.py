@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from memory.enums import AccessScope
@@ -178,3 +179,29 @@ def test_a_legal_hold_keeps_the_user_and_everything_else(alice, remember):
     assert refused.status_code == 409
     assert alice.get(f"/v1/users/{user['id']}").status_code == 200
     assert not alice.get("/v1/erasures").json()["erasures"]
+
+
+def test_a_node_of_citus_says_only_in_words_that_a_name_is_taken(alice):
+    """Citus passes on the code and the message of a node's refusal: no name of a constraint, none of a table."""
+    make(alice)
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            CREATE FUNCTION refuse_like_a_node() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              RAISE EXCEPTION 'duplicate key value violates unique constraint "%_102031"', TG_ARGV[0]
+                USING ERRCODE = '23505';
+            END $$;
+            CREATE TRIGGER node BEFORE INSERT ON memory_user
+              FOR EACH ROW EXECUTE FUNCTION refuse_like_a_node('user_name_once');
+        """)
+    answer = alice.post("/v1/users", {"namespace": "alice", "name": "ann"})
+    assert answer.status_code == 409, answer.content
+    assert answer.json()["error"]["detail"] == {"field": "name"}
+
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            DROP TRIGGER node ON memory_user;
+            CREATE TRIGGER node BEFORE INSERT ON memory_user
+              FOR EACH ROW EXECUTE FUNCTION refuse_like_a_node('memory_user_pkey');
+        """)
+    with pytest.raises(IntegrityError):
+        alice.post("/v1/users", {"namespace": "alice", "name": "bea"})

@@ -6,6 +6,7 @@ import json
 import re
 import urllib.error
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -305,6 +306,27 @@ def test_the_lag_is_shown(both: World) -> None:
         assert re.search(r"^memos_replica_lag_seconds \d", metrics(both), re.M)
     finally:
         both.standby.resume()
+
+
+def test_a_promoted_replica_is_not_read_from(tmp_path: Path) -> None:
+    """It has stopped following: what it has is older with each write."""
+    with world(tmp_path, MEMOS_COLUMNS_MB="0") as made:
+        kept = made.remember("bob", "The greenhouse was painted green.")
+        made.wait_until_even()
+        ask_of_replica(made, "bob", "What was painted?")
+        assert made.standby.administer("SELECT pg_promote()") == (True,)
+        later = made.remember("bob", "The greenhouse was painted white.")
+        with made.standby.listen() as lines:
+            assert {kept, later} <= set(made.ask("bob", "What was painted?"))
+            assert later in json.dumps(made.call("bob", "/v1/memories?namespace=bob"))
+            assert later in json.dumps(made.call("admin", "/v1/memories?namespace=bob"))
+        assert not any("memory_" in line for line in lines)
+        health = made.memos.call("/health/ready")
+        assert health["status"] == "degraded"
+        assert "not a standby" in health["checks"]["replica"]
+        with made.standby.connect() as login:
+            texts = login.execute("SELECT text FROM memory_memory").fetchall()
+        assert texts == [("The greenhouse was painted green.",)]
 
 
 def test_no_write_was_sent_to_the_replica(both: World) -> None:

@@ -39,7 +39,8 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
             detail={"field": "document_id"},
         )
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
-    page = of_document.filter(index__gte=cursor).order_by("index").select_related("memory")
+    page = of_document.filter(index__gte=cursor, memory__namespace_id=scope.namespace_id)
+    page = page.order_by("index").select_related("memory")
     chunks, following = page_of(page, limit)
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
     pending = memories.awaiting_vector().count()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count
+from django.db.models import Count, F
 
 from memory.enums import LinkKind, MemoryState, Review
 from memory.models import Memory, MemoryFeedback, MemoryLink, QuarantinedItem
@@ -115,7 +115,10 @@ def _to_review(access: Access) -> MemoryQuerySet:
 def _sides(memories: Sequence[Memory]) -> dict[uuid.UUID, list[Side]]:
     wanted = [one.pk for one in memories if one.review == Review.CONTRADICTION]
     links = MemoryLink.objects.filter(
-        namespace_id__in={one.namespace_id for one in memories}, other_id__in=wanted, kind=LinkKind.CONTRADICTS
+        namespace_id__in={one.namespace_id for one in memories},
+        memory__namespace_id=F("namespace_id"),
+        other_id__in=wanted,
+        kind=LinkKind.CONTRADICTS,
     )
     found: dict[uuid.UUID, list[Side]] = {}
     for link in links.select_related("memory").order_by("-id"):

@@ -29,6 +29,8 @@ MAX_NAME_CHARS = 128
 MOST_NAMESPACES = 100
 # The table of users, a part of it (deploy/citus/partition.py), or a shard.
 _TABLE = re.compile(r"memory_user(?:_p?\d+)?")
+# A shard's constraint: of a node's refusal Citus passes on the words, and none of the fields.
+_NAME_ONCE = re.compile(r"\buser_name_once_\d+\b")
 
 
 def create_user(
@@ -260,13 +262,17 @@ def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[
 
 def _refuse_name(error: IntegrityError, name: str, namespace: str) -> Exception:
     """What a name that is taken is answered with; another error stays what it is."""
-    cause = error.__cause__
-    # By its table, which has one constraint beside the key of its ids: parts of a split table, and shards, rename it.
-    if not isinstance(cause, UniqueViolation) or not _TABLE.fullmatch(cause.diag.table_name or ""):
-        return error
-    if "_pkey" in (cause.diag.constraint_name or ""):
+    if not isinstance(error.__cause__, UniqueViolation) or not _is_of_name(error.__cause__):
         return error
     return Conflict(
         f"The namespace {namespace!r} has a user {name!r}: change that one, or choose another name.",
         detail={"field": "name"},
     )
+
+
+def _is_of_name(refusal: UniqueViolation) -> bool:
+    said = refusal.diag
+    if said.table_name is None:
+        return _NAME_ONCE.search(said.message_primary or "") is not None
+    # By its table, which has one constraint beside the key of its ids: parts of a split table, and shards, rename it.
+    return _TABLE.fullmatch(said.table_name) is not None and "_pkey" not in (said.constraint_name or "")
