@@ -12,16 +12,23 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
+from memory import caches
+from memory.enums import ErasureStatus
+from memory.models import Erasure
 from memory.postgresql import reach
 from memory.retrieval.columns import store
+from memory.retrieval.columns.load import read_all
 from memory.services.erasure import requests, run
 from memory.services.ingestion.ingest import ingest
+from memory.services.memories import edit
 from memory.services.recall.search import Ask, find
 from memory.stores import index_holders
-from memory.types import NewMemory
-from tests.retrieval.columns.ways import ask, ask_by_columns, by_columns
+from memory.types import NewMemory, system_access
+from tests.retrieval.columns.ways import as_a_process_without_columns, ask, ask_by_columns, by_columns
+from tests.threads import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ACCESS = system_access("tests")
 
 
 def test_the_first_question_is_answered_by_sql_and_later_ones_by_the_columns(opened, alice, remember):
@@ -87,6 +94,48 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
         store.close_store()
 
 
+def test_what_is_larger_than_the_budget_takes_no_others_place_and_is_read_once(alice, bob, remember, monkeypatch):
+    read: list[int] = []
+    monkeypatch.setattr(store, "read_all", lambda *of: (read.append(of[0]), read_all(*of))[1])
+    remember(bob, "The garden key hangs by the door.")
+    keys = [remember(alice, f"Key number {number} is under the mat.") for number in range(90)]
+    store.open_store()
+    try:
+        store._store._budget = 60_000
+        ask_by_columns(bob.scope, "key")
+        for _ in range(3):
+            assert not by_columns(ask(alice.scope, "key"))
+            wait_until(lambda: not store._store._loading)
+        assert read == [bob.scope.namespace_id, alice.scope.namespace_id]
+        assert by_columns(ask(bob.scope, "key"))
+        # With fewer memories it may have room.
+        edit.archive(ACCESS, memory_ids=[uuid.UUID(one) for one in keys[5:]], reason="test", now=timezone.now())
+        caches.forget_all()
+        assert len(ask_by_columns(alice.scope, "key").hits) == 5
+    finally:
+        store.close_store()
+
+
+def test_what_grows_beyond_the_budget_goes_before_others(alice, bob, remember):
+    remember(bob, "The garden key hangs by the door.")
+    remember(alice, "The archive key is under the mat.")
+    store.open_store()
+    try:
+        store._store._budget = 85_000
+        ask_by_columns(bob.scope, "key")
+        ask_by_columns(alice.scope, "key")
+        model_id = next(iter(store._store._held))[1]
+        assert store.last_seen(bob.scope, model_id) is not None
+        for number in range(150):
+            remember(alice, f"Key number {number} is under the mat.")
+        ask(alice.scope, "key")
+        wait_until(lambda: store.last_seen(alice.scope, model_id) is None)
+        assert store.last_seen(bob.scope, model_id) is not None
+        assert by_columns(ask(bob.scope, "key"))
+    finally:
+        store.close_store()
+
+
 def test_whoever_asks_first_others_find_all_of_it(opened, alice, bob, remember):
     remember(alice, "The archive key is under the mat.")
     with reach.within(bob.scope.namespace_id):
@@ -144,6 +193,27 @@ def test_an_erasure_is_not_over_before_every_holder_has_taken_it_in(opened, alic
     held = store._store._held.get((alice.scope.namespace_id, model_id))
     assert held is None or secret not in held.columns.ids
     assert held is None or held.columns.terms.postings("passport") is None
+
+
+def test_an_erasure_by_another_process_waits_for_the_one_that_holds_the_memory(alice, remember, monkeypatch):
+    # Seldom enough that an erasure which does not wait is over before.
+    monkeypatch.setattr(store, "LOOK_EVERY_SECONDS", 3.0)
+    secret = remember(alice, "My passport number is X1234567.")
+    remember(alice, "The archive key is under the mat.")
+    store.open_store()
+    try:
+        ask_by_columns(alice.scope, "passport")
+        [(key, held)] = store._store._held.items()
+        target = requests.Target(memory_ids=(uuid.UUID(secret),))
+        asked = requests.request(alice.scope, target=target, reason="test", now=timezone.now(), enqueue=False)
+        with as_a_process_without_columns():
+            run.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
+
+        assert Erasure.objects.in_scope(alice.scope).get(id=asked.id).status == ErasureStatus.FINISHED
+        assert held.is_gone
+        assert key not in store._store._held
+    finally:
+        store.close_store()
 
 
 def test_who_does_not_say_that_it_took_a_change_in_is_waited_for_and_then_not_counted(monkeypatch):
