@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from django.db import connection, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memory import caches
+from memory import caches, tracing
 from memory.enums import ErasureStatus
 from memory.models import Erasure
 from memory.postgresql import reach
 from memory.retrieval.columns import store
 from memory.retrieval.columns.load import read_all
+from memory.retrieval.filters import parse
 from memory.services.erasure import requests, run
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories import edit
@@ -40,6 +44,30 @@ def test_the_first_question_is_answered_by_sql_and_later_ones_by_the_columns(ope
     ]
 
 
+def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(opened, alice, remember, monkeypatch):
+    remember(alice, "The archive key is under the mat.")
+    question = {"namespace": "alice", "session_id": "s1", "query": "Where is the archive key?"}
+    ask_by_columns(alice.scope, question["query"])
+    assert alice.post("/v1/query", question).json()["raw_chunks"]
+    sent: list[str] = []
+    monkeypatch.setattr(tracing, "statement_span", lambda statement: sent.append(statement) or nullcontext())
+
+    with CaptureQueriesContext(connection) as by_django:
+        answer = alice.post("/v1/query", question).json()
+
+    assert [hit["text"] for hit in answer["raw_chunks"]] == ["The archive key is under the mat."]
+    # What a process knows for seconds (the model, the policy, the namespace's name) it may have asked for anew.
+    of_memories = re.compile(
+        "memory_(memory|memoryvector|posting|entity|indexchange|condensation|contextpack|auditlog)"
+    )
+    before, after = [one for one in sent if of_memories.search(one)]
+    assert "memory_condensation" in before
+    assert "memory_indexchange" in before
+    assert "INSERT INTO memory_contextpack" in after
+    assert "INSERT INTO memory_auditlog" in after
+    assert [one for one in by_django.captured_queries if "memory_memory" in one["sql"]] == []
+
+
 def test_a_process_that_was_not_told_to_holds_nothing(alice, remember):
     remember(alice, "The archive key is under the mat.")
 
@@ -52,8 +80,11 @@ def test_a_narrowed_question_and_one_in_a_transaction_are_answered_by_sql(opened
     remember(alice, "The archive key is under the mat.")
     ask_by_columns(alice.scope, "key")
 
-    then = find(alice.scope, Ask("key", 5, timezone.now(), as_of=timezone.now()))
-    assert not by_columns(then.retrieval)
+    now = timezone.now()
+    narrowed = ({"as_of": now}, {"valid_at": now}, {"where": parse({"role": "agent"})})
+    for fields in narrowed:
+        assert not by_columns(find(alice.scope, Ask("key", 5, now, **fields)).retrieval)
+    assert find(alice.scope, Ask("key", 5, now, where=parse({"role": "agent"}))).hits == []
     with transaction.atomic():
         remember(alice, "The spare key is with Bo.")
         within = ask(alice.scope, "key")
