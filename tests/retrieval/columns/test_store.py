@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -23,7 +23,7 @@ from memory.retrieval.columns import store
 from memory.retrieval.columns.load import read_all
 from memory.retrieval.filters import parse
 from memory.services.erasure import requests, run
-from memory.services.ingestion.ingest import ingest
+from memory.services.ingestion.ingest import ingest, ingest_batch
 from memory.services.memories import edit
 from memory.services.recall.search import Ask, find
 from memory.stores import index_holders
@@ -157,8 +157,9 @@ def test_what_grows_beyond_the_budget_goes_before_others(alice, bob, remember):
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
         assert store.last_seen(bob.scope, model_id) is not None
-        for number in range(150):
-            remember(alice, f"Key number {number} is under the mat.")
+        # At once: of a namespace that grows slowly, others make room before.
+        more = [NewMemory(session="s1", role="user", text=f"Key number {number} is Ann's.") for number in range(150)]
+        ingest_batch([(alice.scope, one) for one in more], now=timezone.now())
         ask(alice.scope, "key")
         wait_until(lambda: store.last_seen(alice.scope, model_id) is None)
         assert store.last_seen(bob.scope, model_id) is not None
@@ -245,6 +246,23 @@ def test_an_erasure_by_another_process_waits_for_the_one_that_holds_the_memory(a
         assert key not in store._store._held
     finally:
         store.close_store()
+
+
+@pytest.mark.parametrize("lost", ["interest", "the database"])
+def test_what_nobody_asks_for_and_what_cannot_be_confirmed_is_forgotten(opened, alice, remember, monkeypatch, lost):
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "key")
+    assert len(store._store._held) == 1
+
+    def fail(*_: object) -> None:
+        raise OperationalError("away")
+
+    if lost == "interest":
+        monkeypatch.setattr(store, "IDLE_SECONDS", 0.0)
+    else:
+        monkeypatch.setattr(store, "read_changes", fail)
+        monkeypatch.setattr(store, "LEASE_SECONDS", 0.5)
+    wait_until(lambda: not store._store._held)
 
 
 def test_who_does_not_say_that_it_took_a_change_in_is_waited_for_and_then_not_counted(monkeypatch):
