@@ -401,15 +401,31 @@ def test_a_search_that_takes_too_long_is_answered_503_with_what_to_do(alice, rem
 
 
 def test_a_lean_answer_says_each_text_in_the_hits_and_in_the_packs_text_only(alice, remember):
-    remember(alice, "Ann moved to Lisbon in March.")
-    whole = alice.post("/v1/query", QUESTION).json()
+    texts = (
+        "Ann moved to Lisbon in March.",
+        "We decided to use PostgreSQL.",
+        "I prefer tea.",
+        "Never deploy on Friday.",
+    )
+    pinned = [remember(alice, text) for text in texts][-1]
+    assert alice.post(f"/v1/memories/{pinned}/pin", {}).status_code == 200
+    assert condense_session(alice.scope.namespace_id, "s1") == 1
+    body = QUESTION | {"query": "Where did Ann move? PostgreSQL, tea, Friday?", "top_k": 5, "explain": True}
+    whole = alice.post("/v1/query", body).json()
+    memory = whole["context_pack"]["working_memory"]
+    assert len(whole["context_pack"]["durable"]) == 1
+    assert len(memory["l1_window"]) == len(whole["raw_chunks"]) == len(whole["rerank_debug"]) == len(texts)
+    assert memory["session_summary"] == whole["condensed_summary"] != ""
 
-    response = alice.post("/v1/query", QUESTION | {"lean": True})
+    response = alice.post("/v1/query", body | {"lean": True})
     answer = response.json()
 
     assert answer.keys() == whole.keys()
     assert [hit["id"] for hit in answer["raw_chunks"]] == [hit["id"] for hit in whole["raw_chunks"]]
     assert answer["context_pack"]["text"] == whole["context_pack"]["text"]
-    assert response.content.decode().count("Ann moved to Lisbon in March.") == 2
+    said = response.content.decode()
+    for text in texts:
+        assert said.count(text) == answer["context_pack"]["text"].count(text) + 1
     kept = ContextPack.objects.get(namespace_id=alice.scope.namespace_id, id=answer["context_pack_id"])
     assert [hit["id"] for hit in kept.pack["retrieval"]["raw_chunks"]] == [hit["id"] for hit in whole["raw_chunks"]]
+    assert kept.pack["durable"] == whole["context_pack"]["durable"]

@@ -123,6 +123,11 @@ class Columns:
         return np.array([row for row in found if row is not None], np.int64)
 
     @property
+    def count(self) -> int:
+        """How many memories are here."""
+        return self._size - self._gone
+
+    @property
     def are_worn(self) -> bool:
         """Whether so much is gone that they had better be read again."""
         return self._gone > max(1_000, _GONE_SHARE * self._size)

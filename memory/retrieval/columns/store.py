@@ -63,6 +63,8 @@ class ColumnStore:
         self._lock = threading.Lock()
         self._held: OrderedDict[_Key, _Held] = OrderedDict()
         self._loading: set[_Key] = set()
+        # Those that are larger than the budget by themselves, and how many memories they had then.
+        self._too_large: dict[_Key, int] = {}
         # To be loaded: a key, and how many dimensions its vectors have.
         self._wanted: queue.SimpleQueue[tuple[_Key, int] | None] = queue.SimpleQueue()
         self._holder = f"{os.uname().nodename}:{os.getpid()}"
@@ -142,10 +144,11 @@ class ColumnStore:
 
     def _load(self, key: _Key, scope: Scope, question: Question) -> None:
         """Has the namespace loaded in the background, if it is not too large to be held."""
-        if count_memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES:
+        memories = count_memories(scope)
+        if memories > settings.MEMOS_LARGE_NAMESPACE_MEMORIES:
             return
         with self._lock:
-            if key in self._loading:
+            if key in self._loading or memories >= self._too_large.get(key, memories + 1):
                 return
             self._loading.add(key)
         self._wanted.put((key, len(question.vector)))
@@ -175,21 +178,36 @@ class ColumnStore:
                 return
             with self._lock:
                 self._held[key] = held
+                self._too_large.pop(key, None)
             self._make_room()
         finally:
             with self._lock:
                 self._loading.discard(key)
 
     def _make_room(self) -> None:
-        """Forgets what was asked for longest ago until the rest is within the budget."""
+        """Forgets what is larger than the budget by itself, and then what was asked for longest ago until the rest is
+        within it."""
         with self._lock:
             sizes = {key: held.columns.bytes for key, held in self._held.items()}
+        for key in [key for key, size in sizes.items() if size > self._budget]:
+            self._refuse(key, sizes.pop(key))
         total = sum(sizes.values())
         for key, size in sizes.items():
             if total <= self._budget:
                 return
             self.forget(key)
             total -= size
+
+    def _refuse(self, key: _Key, size: int) -> None:
+        """Forgets a namespace, which is not loaded again before it has fewer memories: all others would go for it."""
+        with self._lock:
+            held = self._held.get(key)
+            if held is not None:
+                self._too_large[key] = held.columns.count
+        self.forget(key)
+        log.warning(
+            "a namespace is larger than MEMOS_COLUMNS_MB: SQL answers", extra={"namespace": key[0], "bytes": size}
+        )
 
     def _watch(self) -> None:
         while not self._closing.wait(LOOK_EVERY_SECONDS):

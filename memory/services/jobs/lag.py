@@ -10,8 +10,7 @@ from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.types import Access, system_access
 
-# With quiet and under load: what is longer says that there are too few workers.
-EXPECTED_QUIET = timedelta(seconds=30)
+# Under load: what is longer says that there are too few workers.
 EXPECTED = timedelta(minutes=5)
 
 # Of each session that waits, the first turn that does: its last message says nothing of a session that talks on.

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memory import caches, tracing
+from memory.enums import ErasureStatus
+from memory.models import Erasure
 from memory.postgresql import reach
 from memory.retrieval.columns import store
+from memory.retrieval.columns.load import read_all
+from memory.retrieval.filters import parse
 from memory.services.erasure import requests, run
-from memory.services.ingestion.ingest import ingest
+from memory.services.ingestion.ingest import ingest, ingest_batch
+from memory.services.memories import edit
 from memory.services.recall.search import Ask, find
 from memory.stores import index_holders
-from memory.types import NewMemory
-from tests.retrieval.columns.ways import ask, ask_by_columns, by_columns
+from memory.types import NewMemory, system_access
+from tests.retrieval.columns.ways import as_a_process_without_columns, ask, ask_by_columns, by_columns
+from tests.threads import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ACCESS = system_access("tests")
 
 
 def test_the_first_question_is_answered_by_sql_and_later_ones_by_the_columns(opened, alice, remember):
@@ -31,6 +42,30 @@ def test_the_first_question_is_answered_by_sql_and_later_ones_by_the_columns(ope
     assert [hit.text for hit in ask_by_columns(alice.scope, "Where is the archive key?").hits] == [
         "The archive key is under the mat."
     ]
+
+
+def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(opened, alice, remember, monkeypatch):
+    remember(alice, "The archive key is under the mat.")
+    question = {"namespace": "alice", "session_id": "s1", "query": "Where is the archive key?"}
+    ask_by_columns(alice.scope, question["query"])
+    assert alice.post("/v1/query", question).json()["raw_chunks"]
+    sent: list[str] = []
+    monkeypatch.setattr(tracing, "statement_span", lambda statement: sent.append(statement) or nullcontext())
+
+    with CaptureQueriesContext(connection) as by_django:
+        answer = alice.post("/v1/query", question).json()
+
+    assert [hit["text"] for hit in answer["raw_chunks"]] == ["The archive key is under the mat."]
+    # What a process knows for seconds (the model, the policy, the namespace's name) it may have asked for anew.
+    of_memories = re.compile(
+        "memory_(memory|memoryvector|posting|entity|indexchange|condensation|contextpack|auditlog)"
+    )
+    before, after = [one for one in sent if of_memories.search(one)]
+    assert "memory_condensation" in before
+    assert "memory_indexchange" in before
+    assert "INSERT INTO memory_contextpack" in after
+    assert "INSERT INTO memory_auditlog" in after
+    assert [one for one in by_django.captured_queries if "memory_memory" in one["sql"]] == []
 
 
 def test_a_process_that_was_not_told_to_holds_nothing(alice, remember):
@@ -45,8 +80,11 @@ def test_a_narrowed_question_and_one_in_a_transaction_are_answered_by_sql(opened
     remember(alice, "The archive key is under the mat.")
     ask_by_columns(alice.scope, "key")
 
-    then = find(alice.scope, Ask("key", 5, timezone.now(), as_of=timezone.now()))
-    assert not by_columns(then.retrieval)
+    now = timezone.now()
+    narrowed = ({"as_of": now}, {"valid_at": now}, {"where": parse({"role": "agent"})})
+    for fields in narrowed:
+        assert not by_columns(find(alice.scope, Ask("key", 5, now, **fields)).retrieval)
+    assert find(alice.scope, Ask("key", 5, now, where=parse({"role": "agent"}))).hits == []
     with transaction.atomic():
         remember(alice, "The spare key is with Bo.")
         within = ask(alice.scope, "key")
@@ -83,6 +121,49 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
             time.sleep(0.05)
         assert store.last_seen(alice.scope, model_id) is None
         assert store.last_seen(bob.scope, model_id) is not None
+    finally:
+        store.close_store()
+
+
+def test_what_is_larger_than_the_budget_takes_no_others_place_and_is_read_once(alice, bob, remember, monkeypatch):
+    read: list[int] = []
+    monkeypatch.setattr(store, "read_all", lambda *of: (read.append(of[0]), read_all(*of))[1])
+    remember(bob, "The garden key hangs by the door.")
+    keys = [remember(alice, f"Key number {number} is under the mat.") for number in range(90)]
+    store.open_store()
+    try:
+        store._store._budget = 60_000
+        ask_by_columns(bob.scope, "key")
+        for _ in range(3):
+            assert not by_columns(ask(alice.scope, "key"))
+            wait_until(lambda: not store._store._loading)
+        assert read == [bob.scope.namespace_id, alice.scope.namespace_id]
+        assert by_columns(ask(bob.scope, "key"))
+        # With fewer memories it may have room.
+        edit.archive(ACCESS, memory_ids=[uuid.UUID(one) for one in keys[5:]], reason="test", now=timezone.now())
+        caches.forget_all()
+        assert len(ask_by_columns(alice.scope, "key").hits) == 5
+    finally:
+        store.close_store()
+
+
+def test_what_grows_beyond_the_budget_goes_before_others(alice, bob, remember):
+    remember(bob, "The garden key hangs by the door.")
+    remember(alice, "The archive key is under the mat.")
+    store.open_store()
+    try:
+        store._store._budget = 85_000
+        ask_by_columns(bob.scope, "key")
+        ask_by_columns(alice.scope, "key")
+        model_id = next(iter(store._store._held))[1]
+        assert store.last_seen(bob.scope, model_id) is not None
+        # At once: of a namespace that grows slowly, others make room before.
+        more = [NewMemory(session="s1", role="user", text=f"Key number {number} is Ann's.") for number in range(150)]
+        ingest_batch([(alice.scope, one) for one in more], now=timezone.now())
+        ask(alice.scope, "key")
+        wait_until(lambda: store.last_seen(alice.scope, model_id) is None)
+        assert store.last_seen(bob.scope, model_id) is not None
+        assert by_columns(ask(bob.scope, "key"))
     finally:
         store.close_store()
 
@@ -144,6 +225,44 @@ def test_an_erasure_is_not_over_before_every_holder_has_taken_it_in(opened, alic
     held = store._store._held.get((alice.scope.namespace_id, model_id))
     assert held is None or secret not in held.columns.ids
     assert held is None or held.columns.terms.postings("passport") is None
+
+
+def test_an_erasure_by_another_process_waits_for_the_one_that_holds_the_memory(alice, remember, monkeypatch):
+    # Seldom enough that an erasure which does not wait is over before.
+    monkeypatch.setattr(store, "LOOK_EVERY_SECONDS", 3.0)
+    secret = remember(alice, "My passport number is X1234567.")
+    remember(alice, "The archive key is under the mat.")
+    store.open_store()
+    try:
+        ask_by_columns(alice.scope, "passport")
+        [(key, held)] = store._store._held.items()
+        target = requests.Target(memory_ids=(uuid.UUID(secret),))
+        asked = requests.request(alice.scope, target=target, reason="test", now=timezone.now(), enqueue=False)
+        with as_a_process_without_columns():
+            run.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
+
+        assert Erasure.objects.in_scope(alice.scope).get(id=asked.id).status == ErasureStatus.FINISHED
+        assert held.is_gone
+        assert key not in store._store._held
+    finally:
+        store.close_store()
+
+
+@pytest.mark.parametrize("lost", ["interest", "the database"])
+def test_what_nobody_asks_for_and_what_cannot_be_confirmed_is_forgotten(opened, alice, remember, monkeypatch, lost):
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "key")
+    assert len(store._store._held) == 1
+
+    def fail(*_: object) -> None:
+        raise OperationalError("away")
+
+    if lost == "interest":
+        monkeypatch.setattr(store, "IDLE_SECONDS", 0.0)
+    else:
+        monkeypatch.setattr(store, "read_changes", fail)
+        monkeypatch.setattr(store, "LEASE_SECONDS", 0.5)
+    wait_until(lambda: not store._store._held)
 
 
 def test_who_does_not_say_that_it_took_a_change_in_is_waited_for_and_then_not_counted(monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.utils import timezone
 
@@ -37,10 +39,17 @@ def search_by_columns(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
 
 
 def search_by_sql(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
-    held, store._store = store._store, None
-    try:
+    with as_a_process_without_columns():
         assert not by_columns(ask(scope, text))
         return first_stage(scope, _question(scope, text), top_k=5)
+
+
+@contextmanager
+def as_a_process_without_columns() -> Iterator[None]:
+    """Inside, this thread works as one of another process, such as the worker's; what is held is held by the first."""
+    held, store._store = store._store, None
+    try:
+        yield
     finally:
         store._store = held
 

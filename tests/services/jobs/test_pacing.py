@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
 from memory import tasks
 from memory.enums import JobPriority, JobState
-from memory.models import Job, Session
+from memory.models import Job, Memory, Session
 from memory.services.jobs import pacing, runner
 from memory.services.jobs.pacing import BUSY_SHARE, PATIENT_LAG, UNKNOWN_SHARE, URGENT_LAG, LoadReader, Pace, share_of
 from memory.services.jobs.queue import CONDENSE, PROJECT, enqueue
@@ -146,6 +148,25 @@ def test_what_has_waited_for_minutes_is_given_all_the_time_there_is(clock):
     clock.work(0.05)
     job.give_way(lag=lambda: URGENT_LAG)
     assert clock.slept == 0.0
+
+
+@pytest.mark.parametrize("run", [tasks.settle_memories, tasks.index_entities])
+def test_what_follows_turns_pauses_for_requests_until_these_have_waited_for_minutes(
+    alice, remember, clock, monkeypatch, run
+):
+    def work_a_little() -> float:
+        clock.work(0.01)
+        return clock.used
+
+    monkeypatch.setattr(clock, "process_time", work_a_little)
+    load_is(4.0, clock)
+    for wait, pauses in ((timedelta(), True), (URGENT_LAG + timedelta(minutes=1), False)):
+        for session in ("s1", "s2"):
+            remember(alice, f"Crate {wait} stands in hall {session}.", session=session)
+        Memory.objects.across_namespaces().update(created_at=timezone.now() - wait)
+        clock.slept = pacing._process.owed = 0.0
+        run(schedule="memos: a run of the clock")
+        assert (clock.slept > 0) == pauses
 
 
 def test_a_job_ends_for_what_is_more_urgent_and_after_a_while_for_anothers(alice, bob, clock):
