@@ -34,7 +34,7 @@ POSTGRES_OPTIONS = {
 
 # PostgreSQL's own cache, MiB: a quarter of what the database has on disk when it starts, within these. What is not in
 # it comes from the system's cache, which the kernel takes back when others need memory.
-LEAST_BUFFERS, MOST_BUFFERS = 64, 512
+LEAST_BUFFERS, MOST_BUFFERS = 32, 512
 
 
 class Postgres(Server):
