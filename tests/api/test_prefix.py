@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from memory.demo.procedures import demo_procedures
 from memory.models import ContextPack, Memory
 from memory.services.sessions.seed import ensure_procedures
 from memory.tasks import erase
+from tests.threads import together
 
 
 def asked(tenant: Any, question: str = "Where is the shop?", **fields: Any) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def test_questions_at_once_share_the_beginning(alice, nuts):
         body = {"namespace": "alice", "query": f"Question {number}?", "session_id": f"s{number}"}
         return str(client.post("/v1/query", data=body, content_type="application/json").json()["prefix_sha256"])
 
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(ask, range(12)))) == 1
+    asked_at_once = together(4, lambda number: [ask(3 * number + turn) for turn in range(3)])
+    assert len(set(chain.from_iterable(asked_at_once))) == 1
 
 
 @pytest.mark.parametrize("change", ["unpin", "archive", "correct", "erase", "pin another", "instruct", "supersede"])
