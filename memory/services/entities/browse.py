@@ -155,6 +155,7 @@ def mentions(
         rows = rows.filter(occurred_at__gte=month, occurred_at__lt=following_month(month))
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
+    # The join is by the id alone: without this it looks into every namespace's part of a split table.
     rows = rows.filter(memory__namespace_id=scope.namespace_id).select_related("memory")
     page, following = page_of(rows.order_by("-occurred_at", "-id"), limit)
     return page, Cursor(following.occurred_at, following.id) if following else None

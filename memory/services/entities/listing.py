@@ -239,6 +239,7 @@ def _timeline(
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=[alias.id for alias in aliases], active=True)
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
+    # The join is by the id alone: without this it looks into every namespace's part of a split table.
     rows = rows.filter(memory__namespace_id=scope.namespace_id).select_related("memory")
     page, following = page_of(rows.order_by("-occurred_at", "-id"), limit)
     shown = [

@@ -39,6 +39,7 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
             detail={"field": "document_id"},
         )
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
+    # The join is by the id alone: without this it looks into every namespace's part of a split table.
     page = of_document.filter(index__gte=cursor, memory__namespace_id=scope.namespace_id)
     page = page.order_by("index").select_related("memory")
     chunks, following = page_of(page, limit)

@@ -116,6 +116,7 @@ def _sides(memories: Sequence[Memory]) -> dict[uuid.UUID, list[Side]]:
     wanted = [one.pk for one in memories if one.review == Review.CONTRADICTION]
     links = MemoryLink.objects.filter(
         namespace_id__in={one.namespace_id for one in memories},
+        # The join is by the id alone: without this it looks into every namespace's part of a split table.
         memory__namespace_id=F("namespace_id"),
         other_id__in=wanted,
         kind=LinkKind.CONTRADICTS,
