@@ -18,18 +18,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.errors import NamespaceGone
-from memory.models import (
-    CubeFile,
-    Document,
-    Job,
-    Memory,
-    Namespace,
-    NamespacePolicy,
-    NamespaceStat,
-    QuarantinedItem,
-    Session,
-)
-from memory.postgresql import faults
+from memory.models import CubeFile, Job, Memory, Namespace
 from memory.services.cube_files import load, local, requests, run
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.load_options import LoadOptions
@@ -358,17 +347,3 @@ def test_a_load_that_begins_keeps_the_namespace_of_one_that_ends(everywhere, tmp
     assert Namespace.objects.filter(name="fresh").exists()
     work("fresh")
     assert [row.text for row in Memory.objects.filter(namespace__name="fresh")] == [memory_line(1)["text"]]
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("model", [Memory, Session, NamespaceStat, NamespacePolicy, QuarantinedItem, Document])
-def test_every_foreign_key_to_namespaces_is_known_by_its_name(model):
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT conname FROM pg_constraint WHERE contype = 'f' AND conrelid = %s::regclass "
-            "AND confrelid = 'memory_namespace'::regclass",
-            [model._meta.db_table],
-        )
-        names = [name for (name,) in cursor.fetchall()]
-    assert names
-    assert all(faults._OF_NAMESPACES in name for name in names)
