@@ -10,9 +10,10 @@ condense and index all the time. Each minute: resident (RSS) and proportional (P
 latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
 too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
 what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
-Linux hands out page by page as they are first used, is shown beside it. Linux only (smaps_rollup). Aims: no error,
-memory ≤ 5 % larger at the end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to
-20.
+Linux hands out page by page as they are first used, is shown beside it. `lag`: since when the oldest turn waits to be
+read for names and to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at
+the end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no lag beyond five
+minutes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -288,6 +290,14 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
     return {role: {name: round(value, 1) for name, value in sizes.items()} for role, sizes in found.items()}
 
 
+def read_lag(server: WholeServer) -> dict[str, float]:
+    """Seconds that the oldest turn waits for `entities` and for `settling`."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=REQUEST_SECONDS) as answer:
+        text = answer.read().decode()
+    lags = re.findall(r"^memos_(entities|settling)_lag_seconds (\S+)", text, re.MULTILINE)
+    return {name: float(seconds) for name, seconds in lags}
+
+
 def own(sizes: Mapping[str, float]) -> float:
     """MiB that processes have for themselves."""
     return sizes["pss"] - sizes["shmem"]
@@ -345,6 +355,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
             "errors": dict(minute.errors),
             "latency": spread(minute.latencies),
             "memory": memory_by_role(server),
+            "lag": read_lag(server),
         }
         rows.append(row)
         with options.out.open("a") as out:
@@ -353,7 +364,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
         print(
             f"minute {number:3}  load {row['load']:5}  own {own(total):7.1f} MiB  shared {total['shmem']:6.1f}  "
             f"p50 {row['latency']['all']['p50']:6.1f} ms  p99 {row['latency']['all']['p99']:7.1f} ms  "
-            f"unsent {unsent}  errors {sum(minute.errors.values())}",
+            f"unsent {unsent}  errors {sum(minute.errors.values())}  lag {max(row['lag'].values()):4.0f} s",
             flush=True,
         )
     senders.close()
@@ -385,6 +396,10 @@ def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> Non
             f"{kind:18} {statistics.median(early[kind]):9.1f} {statistics.median(late[kind]):6.1f} {old:11.1f} "
             f"{new:7.1f} {new / old:6.2f}"
         )
+    print()
+    for name in rows[0]["lag"]:
+        lags = [row["lag"][name] for row in rows]
+        print(f"{name} lag (s)  median {statistics.median(lags):.0f}  most {max(lags):.0f}")
     errors: Counter[str] = Counter()
     for row in rows:
         errors.update(row["errors"])

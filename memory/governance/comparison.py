@@ -4,12 +4,12 @@ of `supersession.settle` share."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.governance.conflicts import Decision
-from memory.governance.likelihood import Nearness
+from memory.governance.likelihood import Meanings
 from memory.governance.references import resolve_references
 from memory.text.claims import Claim
 from memory.text.clauses import clauses, cut
@@ -97,14 +97,14 @@ class Former(Generic[Key]):
 class StatementComparison(Generic[Key]):
     """`new`: the statements of the newer memory `key`; `earlier`: those of earlier memories, all in reading order.
 
-    `nearness`, `until`: see `supersession.settle`. `new_claims`, `earlier_claims`: what each statement claims, with
+    `meanings`, `until`: see `supersession.settle`. `new_claims`, `earlier_claims`: what each statement claims, with
     references resolved. `settled`: what was decided so far.
     """
 
     key: Key
     new: Sequence[Statement]
     earlier: Mapping[Key, Sequence[Statement]]
-    nearness: Callable[[str, str, str], Nearness | None]
+    meanings: Meanings
     until: float
     settled: Settled[Key] = field(default_factory=Settled)
     new_claims: list[tuple[Claim, ...]] = field(init=False)

@@ -14,7 +14,8 @@ trees of depth two and three were no better, nor were cosines of single words.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import NamedTuple, Protocol
 
 from memory.governance.updates import SURE, differing, is_joined
 from memory.text.analysis import cjk_share
@@ -108,6 +109,28 @@ class Nearness(NamedTuple):
 
     statement: float
     clause: float
+
+
+class Meanings(Protocol):
+    """How near texts are in meaning, of those whose meaning is known."""
+
+    def know(self, statement: str, clause: str, former: str) -> bool:
+        """Whether a newer statement, its clause and an earlier clause are among them."""
+        ...
+
+    def measure(self, statement: str, clause: str, formers: Collection[str]) -> Mapping[str, Nearness]:
+        """How near each of the earlier clauses `formers` is to a newer statement and its clause; all are known."""
+        ...
+
+
+class NoMeanings:
+    """Of no text the meaning is known: what changes is found by rules alone."""
+
+    def know(self, statement: str, clause: str, former: str) -> bool:
+        return False
+
+    def measure(self, statement: str, clause: str, formers: Collection[str]) -> Mapping[str, Nearness]:
+        return {}
 
 
 def announces(claim: Claim, said: str) -> bool:

@@ -3,7 +3,7 @@ means. Decides; writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -37,6 +37,19 @@ class _FormerClaim(Generic[Key]):
     update: Update
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair(Generic[Key]):
+    """A newer claim beside the claim `former` of the statement at `place` of the memory `key`. `ruled`: what the rules
+    say of it; `weighed`: how likely it is counts, too; `alone`: the earlier statement claims nothing else."""
+
+    key: Key
+    place: int
+    former: Claim
+    ruled: Update | None
+    weighed: bool
+    alone: bool
+
+
 def replace_claims(comparison: StatementComparison[Key], place: int) -> None:
     """Ends the earlier claims that give way to what the newer statement at `place` claims."""
     said = comparison.new[place]
@@ -60,7 +73,7 @@ def may_update(claim: Claim) -> bool:
 
 def _find_formers(comparison: StatementComparison[Key], said: Statement, claim: Claim) -> list[_FormerClaim[Key]]:
     """The earlier claims that may give way to a `claim` of the statement `said`; none when the time is over."""
-    found = []
+    pairs = []
     for key, statements in comparison.earlier.items():
         if comparison.is_out_of_time:
             return []
@@ -70,11 +83,16 @@ def _find_formers(comparison: StatementComparison[Key], said: Statement, claim: 
             for former in formers:
                 if not _may_speak_for(said, claim, old, former):
                     continue
-                near = comparison.nearness(said.text, claim.clause.text, former.clause.text)
-                decided = _decide(said, claim, old, former, near, alone=len(formers) == 1)
-                if decided is not None:
-                    found.append(_FormerClaim(key, number, former, decided))
-    return found
+                ruled = _update_of_one_record(said, claim, old, former)
+                weighed = comparison.meanings.know(said.text, claim.clause.text, former.clause.text) and may_replace(
+                    claim, former, said.text, ruled=ruled is not None
+                )
+                if ruled is not None or weighed:
+                    pairs.append(_Pair(key, number, former, ruled, weighed, alone=len(formers) == 1))
+    wanted = {pair.former.clause.text for pair in pairs if pair.weighed}
+    near = comparison.meanings.measure(said.text, claim.clause.text, wanted) if wanted else {}
+    decided = ((pair, _decide(said, claim, pair, near)) for pair in pairs)
+    return [_FormerClaim(pair.key, pair.place, pair.former, one) for pair, one in decided if one is not None]
 
 
 def _may_speak_for(said: Statement, claim: Claim, old: Statement, former: Claim) -> bool:
@@ -82,20 +100,19 @@ def _may_speak_for(said: Statement, claim: Claim, old: Statement, former: Claim)
     return said.speaker == old.speaker or (claim.owner != "own" and former.owner != "own")
 
 
-def _decide(
-    said: Statement, claim: Claim, old: Statement, former: Claim, near: Nearness | None, *, alone: bool
-) -> Update | None:
-    """What a `claim` of the statement `said` does to a `former` one of `old`, by the rules and by how likely it is.
-    `alone`: the earlier statement claims nothing else."""
-    decided = _update_of_one_record(said, claim, old, former)
-    if near is None or not may_replace(claim, former, said.text, ruled=decided is not None):
-        return decided
-    sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
-    if decided is not None:
-        return decided if sure >= LEAST_RULED else None
+def _decide(said: Statement, claim: Claim, pair: _Pair[Key], near: Mapping[str, Nearness]) -> Update | None:
+    """What a `claim` of the statement `said` does to the former one of the pair, by the rules and by how likely it is.
+    `near`: how near the clauses of those are that are weighed."""
+    former, ruled = pair.former, pair.ruled
+    if not pair.weighed:
+        return ruled
+    rule = ruled.confidence if ruled else 0.0
+    sure = likelihood(claim, former, said.text, near[former.clause.text], rule=rule)
+    if ruled is not None:
+        return ruled if sure >= LEAST_RULED else None
     if sure < LEAST_LIKELY:
         return None
-    return Update(_LIKELY, sure, (former.clause.text,), partial=not (alone and is_simple(former)))
+    return Update(_LIKELY, sure, (former.clause.text,), partial=not (pair.alone and is_simple(former)))
 
 
 def _update_of_one_record(said: Statement, claim: Claim, old: Statement, former: Claim) -> Update | None:

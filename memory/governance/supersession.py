@@ -9,12 +9,12 @@ What says that something is done is an event, and stays; so does what puts somet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memory.governance.announcements import carry_out_changes, retire_announcements
 from memory.governance.comparison import Disputed, Key, Settled, StatementComparison
 from memory.governance.conflicts import by_denial, decide, find_denied_terms
-from memory.governance.likelihood import Nearness, announces
+from memory.governance.likelihood import Meanings, NoMeanings, announces
 from memory.governance.references import resolve_references
 from memory.governance.replacements import may_update, replace_claims
 from memory.text.changes import changes, object_terms
@@ -27,17 +27,17 @@ def settle(
     new: Sequence[Statement],
     earlier: Mapping[Key, Sequence[Statement]],
     *,
-    nearness: Callable[[str, str, str], Nearness | None] = lambda *_: None,
+    meanings: Meanings | None = None,
     until: float = float("inf"),
 ) -> Settled[Key]:
     """What the statements `new` of the memory `key` do to `earlier` memories (statements in reading order).
 
-    `nearness`: of a statement, its clause and an earlier clause, as far as it is known; then changes that no rule links
-    to an earlier statement are weighed by meaning, too. Only what people say is judged, sentence against sentence; what
+    `meanings`: of the statements and of earlier clauses, as far as they are known; then changes that no rule links to
+    an earlier statement are weighed by meaning, too. Only what people say is judged, sentence against sentence; what
     the agent said goes with what it was about. What is not judged `until` then, in seconds of this thread's CPU
     (`time.thread_time`: a busy machine leaves nothing out), changes nothing.
     """
-    comparison = StatementComparison(key, new, earlier, nearness, until)
+    comparison = StatementComparison(key, new, earlier, meanings or NoMeanings(), until)
     for place, said in enumerate(new):
         if comparison.is_out_of_time:
             break

@@ -281,6 +281,7 @@ def _claim(sentence: str, clause: Clause, number: int, asks: bool) -> Claim:
     )
 
 
+@lru_cache(maxsize=1024)
 def telling(topic: frozenset[str]) -> frozenset[str]:
     """The terms of `topic` that say what it is about: no words of change, no Chinese character that a pair of them
     holds."""

@@ -31,7 +31,7 @@ def test_what_is_less_sure_is_linked_and_not_carried_out_whoever_decided_it(alic
     old = remember(alice, "The pilot boards at buoy seven. My oboe is mended.", occurred_at=MARCH)
     new = remember(alice, "The pilot boards at buoy nine.", occurred_at=MAY)
 
-    def decide(key, own, earlier, *, nearness, until):
+    def decide(key, own, earlier, *, meanings, until):
         if str(key) != new:
             return Settled()
         [other] = earlier or [uuid.UUID(old)]

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from memory.governance.comparison import LEAST_CONFIDENCE, Settled
-from memory.governance.likelihood import Nearness
 from memory.governance.replacements import LEAST_LIKELY, may_stand
 from memory.governance.supersession import list_search_terms, settle
 from memory.text.changes import object_terms
 from memory.text.utterances import live_text, statements
+from tests.governance.meanings import AllAsNear
 
 
 def settled(new: str, **earlier: str) -> Settled[str]:
@@ -210,7 +210,7 @@ class TestUnsure:
             "new",
             statements("My training is in the hall on Mill Street now."),
             {"old": statements("I train at the pool near the station.")},
-            nearness=lambda *_: Nearness(near, near),
+            meanings=AllAsNear(near),
         )
 
     @pytest.mark.parametrize(

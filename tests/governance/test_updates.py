@@ -18,6 +18,7 @@ from memory.governance.supersession import settle
 from memory.governance.updates import update
 from memory.text.claims import Claim
 from memory.text.utterances import live_text, statements
+from tests.governance.meanings import AllAsNear
 
 # Of what only looks like an update, and was written by people who did not know the rules, so much may be touched.
 MOST_TOUCHED = 0.07
@@ -143,11 +144,11 @@ class TestLikelihood:
         assert may_replace(claim(new), claim(old), new, ruled=True)
 
     def test_it_retires_what_says_one_thing_and_links_what_says_two(self) -> None:
-        alone = settle("new", statements(self.new), {"old": statements(self.old)}, nearness=near(0.95))
+        alone = settle("new", statements(self.new), {"old": statements(self.old)}, meanings=AllAsNear(0.95))
         assert update(claim(self.new), claim(self.old)) is None
         assert [one.decision.confidence >= LEAST_CONFIDENCE for one in alone.retired] == [True]
         two = {"old": statements("I swim every morning and bake on Sundays.")}
-        assert settle("new", statements(self.new), two, nearness=near(0.95)).retired == []
+        assert settle("new", statements(self.new), two, meanings=AllAsNear(0.95)).retired == []
 
     def test_what_is_less_likely_is_linked_and_then_left_alone(self) -> None:
         old = {"old": statements(self.old)}
@@ -156,22 +157,18 @@ class TestLikelihood:
             for cosine in (number / 100 for number in range(100))
         }
         linked = next(cosine for cosine, one in sure.items() if LEAST_LINKED <= one < LEAST_CONFIDENCE)
-        found = settle("new", statements(self.new), old, nearness=near(linked))
+        found = settle("new", statements(self.new), old, meanings=AllAsNear(linked))
         assert (len(found.linked), [one.decision.confidence < LEAST_CONFIDENCE for one in found.retired]) == (1, [])
         alone = next(cosine for cosine, one in sure.items() if one < LEAST_LINKED)
-        assert settle("new", statements(self.new), old, nearness=near(alone)).linked == []
+        assert settle("new", statements(self.new), old, meanings=AllAsNear(alone)).linked == []
 
     def test_a_rule_is_overruled_where_it_is_unlikely(self) -> None:
         new, old = "The diner across the road changed its menu, same owner.", "The diner across the road is Greek."
         earlier = {"old": statements(old)}
         assert settle("new", statements(new), earlier).linked
-        assert not settle("new", statements(new), earlier, nearness=near(0.3)).linked
+        assert not settle("new", statements(new), earlier, meanings=AllAsNear(0.3)).linked
 
 
 def test_a_change_without_a_value_replaces_nothing() -> None:
     earlier = {"old": statements("Let's work together to make a real difference.")}
     assert not settle("new", statements("Let's make some real change."), earlier).linked
-
-
-def near(cosine: float):
-    return lambda *_: Nearness(cosine, cosine)

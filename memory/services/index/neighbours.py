@@ -79,16 +79,11 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
     return [Near(found[pk], score) for pk, score in scores.items() if pk in found][:limit]
 
 
-def near_any(scope: Scope, texts: Sequence[str], *, limit: int) -> set[uuid.UUID]:
-    """The `limit` memories nearest to each of `texts` in meaning. Raises EmbeddingUnavailable."""
-    if not texts:
-        return set()
-    model = active_model()
-    found: set[uuid.UUID] = set()
-    for vector in model.embed(texts):
-        hits = dense.search(scope, _build_question(vector, model.id), limit=limit)
-        found.update(uuid.UUID(hit.memory_id) for hit in hits)
-    return found
+def near_each(scope: Scope, vectors: np.ndarray, *, model_id: int, limit: int) -> list[list[uuid.UUID]]:
+    """The `limit` memories nearest to each of the vectors (float32 [texts, dimensions], of the model), nearest
+    first."""
+    searches = (dense.search(scope, _build_question(vector, model_id), limit=limit) for vector in vectors)
+    return [[uuid.UUID(hit.memory_id) for hit in hits] for hits in searches]
 
 
 _SHARING = """

@@ -48,19 +48,10 @@ def measure_lag(access: Access, *, now: datetime) -> TurnLag:
     return TurnLag(_since(_ENTITIES, access, now), _since(_SETTLING, access, now))
 
 
-def entity_lag(*, now: datetime) -> timedelta:
-    """Of all namespaces: since when the oldest turn waits to be read for names."""
-    return _everywhere(_ENTITIES, now)
-
-
-def settling_lag(*, now: datetime) -> timedelta:
-    """Of all namespaces: since when the oldest turn waits to be compared with earlier ones."""
-    return _everywhere(_SETTLING, now)
-
-
-def _everywhere(statement: str, now: datetime) -> timedelta:
+def longest_lag(*, now: datetime) -> timedelta:
+    """Of all namespaces: since when the oldest turn waits for either."""
     with reach.across_namespaces():
-        return _since(statement, system_access("worker"), now)
+        return measure_lag(system_access("worker"), now=now).longest
 
 
 def _since(statement: str, access: Access, now: datetime) -> timedelta:

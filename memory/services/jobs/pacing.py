@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
 
 from memory.enums import JobPriority
 from memory.errors import RedisAway
 from memory.models.sql import fetch
 from memory.postgresql import reach
+from memory.services.jobs.lag import longest_lag
 from memory.stores import request_load
 
 # Fewer requests in flight than this, on average, are none.
@@ -23,7 +24,8 @@ QUIET = 0.1
 BUSY_SHARE = 0.12
 # While it is not known how many there are.
 UNKNOWN_SHARE = 0.5
-# What has waited for longer is given more time, and from URGENT_LAG on all of it, whatever requests do.
+# While new turns have waited for longer, all work is given more time, and from URGENT_LAG on the whole of it, whatever
+# requests do: the turns would wait for the pauses of other jobs, too.
 PATIENT_LAG = timedelta(seconds=120)
 URGENT_LAG = timedelta(seconds=240)
 # Shorter pauses are added up; in a long one the work looks up after each LOOK_SECONDS whether it still has to wait.
@@ -87,10 +89,17 @@ class LoadReader:
 
 @dataclass(slots=True)
 class _Process:
-    """What this process knows of the load, and the pause that its last job left to the next one."""
+    """What this process knows of the load and of how long new turns wait, and the pause that its last job left to the
+    next one."""
 
     reader: LoadReader = field(default_factory=LoadReader)
     owed: float = 0.0
+    lag: timedelta = timedelta()
+    _lag_at: float = field(default=float("-inf"))
+
+    def look_at_lag(self) -> None:
+        if time.monotonic() - self._lag_at > LAG_SECONDS:
+            self.lag, self._lag_at = longest_lag(now=timezone.now()), time.monotonic()
 
 
 _process = _Process()
@@ -105,31 +114,31 @@ class Pace:
         self._begun_at = self._others_at = time.monotonic()
         self._resume()
         self._others: tuple[bool, bool] = (False, False)
-        self._lag = timedelta()
-        self._lag_at = float("-inf")
+        self.gave_way = False
 
     def begin(self) -> None:
         """Pauses for the job before."""
         if self._priority is not JobPriority.INTERACTIVE:
+            _process.look_at_lag()
             self._pause()
         self._begun_at = time.monotonic()
 
-    def give_way(self, *, lag: Callable[[], timedelta] | None = None, at_least: float = 5.0) -> bool:
-        """Pauses as requests want it; whether the job should end here and go on later, for others wait.
+    def give_way(self, *, at_least: float = 5.0) -> bool:
+        """Pauses as requests want it; whether the job should end here and go on later, for others wait. `gave_way` says
+        so from then on.
 
-        To be called between two steps, outside of transactions. `lag`: how long what it works at has waited; it is
-        asked now and then. Who is more urgent ends a job soon, who is as urgent, of another namespace, after `at_least`
-        seconds.
+        To be called between two steps, outside of transactions. Who is more urgent ends a job soon, who is as urgent,
+        of another namespace, after `at_least` seconds.
         """
         if self._priority is JobPriority.INTERACTIVE:
             return False
-        if lag is not None and time.monotonic() - self._lag_at > LAG_SECONDS:
-            self._lag, self._lag_at = lag(), time.monotonic()
+        _process.look_at_lag()
         self._reckon()
         self._pause()
         more_urgent, as_urgent = self._look_at_others()
         ran = time.monotonic() - self._begun_at
-        return (more_urgent and ran > LEAST_SECONDS) or (as_urgent and ran > at_least)
+        self.gave_way = (more_urgent and ran > LEAST_SECONDS) or (as_urgent and ran > at_least)
+        return self.gave_way
 
     def end(self) -> None:
         """Leaves the pause for what was done last to the next job."""
@@ -138,7 +147,7 @@ class Pace:
 
     def _reckon(self) -> None:
         """Adds the pause for the work since the last one."""
-        share = share_of(_process.reader.read(), self._lag)
+        share = share_of(_process.reader.read(), _process.lag)
         pause = self._take_work() * (1.0 / share - 1.0)
         # A pause counts for the time that a job may take.
         longest = min(LONGEST_PAUSE_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS / 6)
@@ -159,7 +168,7 @@ class Pace:
         while _process.owed >= SHORTEST_PAUSE_SECONDS and not self._look_at_others()[0]:
             step = min(LOOK_SECONDS, _process.owed)
             time.sleep(step)
-            is_quiet = share_of(_process.reader.read(), self._lag) == 1.0
+            is_quiet = share_of(_process.reader.read(), _process.lag) == 1.0
             _process.owed = 0.0 if is_quiet else _process.owed - step
         self._resume()
 

@@ -27,6 +27,7 @@ from memory.errors import MemosError
 from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
+from memory.services.jobs import early_runs
 from memory.services.jobs.pacing import Pace
 from memory.services.jobs.queue import Kind, enqueue, send
 from memory.services.replica.reads import note_write
@@ -132,13 +133,13 @@ def report(done: int, total: int) -> None:
         heart.progress = (done, total)
 
 
-def give_way(*, lag: Callable[[], timedelta] | None = None, at_least: float = 5.0) -> bool:
+def give_way(*, at_least: float = 5.0) -> bool:
     """Pauses the job of this thread for requests; whether it should end here for what waits (`pacing.Pace`).
 
     To be called between two steps, outside of transactions. Outside of a job it does nothing and is False.
     """
     heart = _heart.get()
-    return heart is not None and heart.pace.give_way(lag=lag, at_least=at_least)
+    return heart is not None and heart.pace.give_way(at_least=at_least)
 
 
 def is_lost(job: Job, now: datetime) -> bool:
@@ -228,6 +229,8 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
         if job.state == JobState.QUEUED:
             if isinstance(error, Exception):
                 send_again(job, due=now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS))
+        elif job.schedule and heart.pace.gave_way:
+            early_runs.go_on(job.schedule, now=now)
         elif asked_again:
             priority = JobPriority(job.priority)
             kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once, priority=priority)

@@ -7,23 +7,22 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from django.db.models import Q
+from django.db.models import Case, F, Q, Sum, When, Window
 from django.db.models.functions import Length
 
 from memory.enums import Role
 from memory.governance.comparison import Settled
-from memory.governance.likelihood import Nearness
 from memory.governance.supersession import list_search_terms, settle, updating_texts
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
 from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
-from memory.text.clauses import clauses
+from memory.services.memories.clause_meanings import ClauseMeanings
 from memory.text.utterances import Statement, live_statements
 from memory.types import Scope
 
@@ -36,7 +35,6 @@ _LOOKED_AT = 100
 _NEAR = 50
 # The nearest of them are weighed by meaning, so many clauses at most.
 _NEAREST = 10
-MOST_COMPARED = 100
 # What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
 # characters of earlier memories, newest first, and seconds of judging, of the CPU of its thread.
 MOST_WANTED = 100
@@ -53,14 +51,17 @@ MOST_NAMED = 200
 class MemoryComparison:
     """`memory` says `statements`, as far as they hold; `earlier`: the memories that these may be about, oldest first.
 
-    `settled`: what is decided of them; `same`: the earlier memories that say the same. `judge`: the language model that
-    decided it; empty: the rules.
+    `meanings`, `near`: of the statements that tell of a change, and the memories nearest to each in meaning, nearest
+    first. `settled`: what is decided of them; `same`: the earlier memories that say the same. `judge`: the language
+    model that decided it; empty: the rules.
     """
 
     scope: Scope
     memory: Memory
     statements: Sequence[Statement] = ()
     earlier: Sequence[Memory] = ()
+    meanings: ClauseMeanings | None = None
+    near: Sequence[Sequence[uuid.UUID]] = ()
     settled: Settled[uuid.UUID] = field(default_factory=Settled)
     same: Sequence[uuid.UUID] = ()
     judge: str = ""
@@ -104,17 +105,16 @@ def find_earlier(comparison: MemoryComparison) -> None:
     for wanted in list(dict.fromkeys(list_search_terms(statements)))[:MOST_WANTED]:
         least = math.ceil(len(wanted) * LEAST_SHARE)
         found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
-    found.update(neighbours.near_any(scope, updating_texts(statements)[:MOST_TOLD], limit=_NEAR))
+    if told := updating_texts(statements)[:MOST_TOLD]:
+        comparison.meanings = meanings = ClauseMeanings(active_model(), told)
+        comparison.near = neighbours.near_each(scope, meanings.vectors, model_id=meanings.model.id, limit=_NEAR)
+        found.update(*comparison.near)
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
-    newest = rows.order_by("-occurred_at", "-pk").values_list("pk", Length("text"))
-    read, characters = [], 0
-    for pk, length in sorted(newest, key=lambda one: one[0] not in named):
-        characters += length
-        if characters <= MOST_EARLIER_CHARS:
-            read.append(pk)
-    ordered = rows.filter(pk__in=read).order_by("occurred_at", "pk")
-    comparison.earlier = [one for one in ordered if _is_one_person(one, memory)]
+    newest = [Case(When(pk__in=named, then=0), default=1), F("occurred_at").desc(), F("pk").desc()]
+    measured = rows.annotate(characters=Window(Sum(Length("text")), order_by=newest))
+    read = measured.filter(characters__lte=MOST_EARLIER_CHARS).order_by("occurred_at", "pk")
+    comparison.earlier = [one for one in read if _is_one_person(one, memory)]
 
 
 def list_named(memory: Memory) -> frozenset[uuid.UUID]:
@@ -141,42 +141,16 @@ def decide(comparison: MemoryComparison) -> None:
     memory, statements = comparison.memory, comparison.statements
     until = time.thread_time() + MOST_SECONDS
     earlier = {one.pk: statements_of(one) for one in comparison.earlier}
-    nearness = _measure_nearness(comparison.scope, statements, earlier, named=list_named(memory))
-    comparison.settled = settle(memory.pk, statements, earlier, nearness=nearness, until=until)
+    meanings = comparison.meanings
+    if meanings is not None:
+        nearest = (key for each in comparison.near for key in each[:_NEAREST])
+        compared = dict.fromkeys((*sorted(list_named(memory)), *nearest))
+        meanings.add(one.text for key in compared for one in earlier.get(key, ()))
+    comparison.settled = settle(memory.pk, statements, earlier, meanings=meanings, until=until)
     if unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         comparison.settled.unsure.clear()
     if time.thread_time() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(statements)})
-
-
-def _measure_nearness(
-    scope: Scope,
-    statements: Sequence[Statement],
-    earlier: Mapping[uuid.UUID, Sequence[Statement]],
-    *,
-    named: Collection[uuid.UUID],
-) -> Callable[[str, str, str], Nearness | None]:
-    """How near the earlier memories that mean most alike, and before them the `named`, are to what says that something
-    changed.
-
-    Nothing is near while another model than MiniLM is active: `governance.likelihood` knows no other's cosines.
-    """
-    model = active_model()
-    told = updating_texts(statements)[:MOST_TOLD]
-    if not told or not model.is_minilm:
-        return lambda *_: None
-    near = sorted({*named, *neighbours.near_any(scope, told, limit=_NEAREST)}, key=lambda key: key not in named)
-    texts = [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
-    texts += [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
-    texts = list(dict.fromkeys(texts))[:MOST_COMPARED]
-    vectors = dict(zip(texts, model.embed(texts), strict=True))
-
-    def nearness(statement: str, clause: str, former: str) -> Nearness | None:
-        if not {statement, clause, former} <= vectors.keys():
-            return None
-        return Nearness(float(vectors[statement] @ vectors[former]), float(vectors[clause] @ vectors[former]))
-
-    return nearness
 
 
 def find_same(comparison: MemoryComparison) -> None:

@@ -13,6 +13,7 @@ from memory.models import Memory
 from memory.models.memory import MemoryQuerySet
 from memory.models.sql import fetch
 from memory.services.index import neighbours
+from memory.services.index.embedding_model import active_model
 from memory.text.utterances import statements
 from memory.types import Scope
 
@@ -65,7 +66,8 @@ def find_later(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
         },
         prepared=False,
     )
-    near = neighbours.near_any(scope, [memory.text], limit=_NEAR)
+    model = active_model()
+    [near] = neighbours.near_each(scope, model.embed([memory.text]), model_id=model.id, limit=_NEAR)
     rows = _later(scope, memory, anew=anew).active().filter(superseded_by=None)
     read = list(rows.filter(pk__in={*(identity for (identity,) in found), *near}).order_by("occurred_at", "pk")[:READ])
     until = time.thread_time() + MOST_SECONDS

@@ -12,13 +12,11 @@ import time
 import uuid
 from datetime import datetime
 
-from django.utils import timezone
-
 from memory import caller
 from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
-from memory.services.jobs import lag, queue, runner
+from memory.services.jobs import queue, runner
 from memory.services.memories import give_back, waiting_turns
 from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, select_said_by_people
 from memory.services.memories.later import find_later
@@ -155,8 +153,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
 
 def _is_time_to_end(deadline: float) -> bool:
     """Whether the run ends here. Between two memories it gives way to requests, in a job of its own."""
-    waits = runner.give_way(lag=lambda: lag.settling_lag(now=timezone.now()))
-    return waits or time.monotonic() > deadline
+    return runner.give_way() or time.monotonic() > deadline
 
 
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:

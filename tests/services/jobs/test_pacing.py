@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django_q.models import OrmQ, Schedule
 
 from memory import tasks
 from memory.enums import JobPriority, JobState
 from memory.models import Job, Memory, Session
+from memory.schedules import ensure_schedules
 from memory.services.jobs import pacing, runner
 from memory.services.jobs.pacing import BUSY_SHARE, PATIENT_LAG, UNKNOWN_SHARE, URGENT_LAG, LoadReader, Pace, share_of
 from memory.services.jobs.queue import CONDENSE, PROJECT, enqueue
@@ -142,12 +144,20 @@ def test_a_job_pauses_for_the_one_before_it(clock):
     assert clock.slept == pytest.approx(0.02 * (1 / BUSY_SHARE - 1))
 
 
-def test_what_has_waited_for_minutes_is_given_all_the_time_there_is(clock):
+def test_while_turns_have_waited_for_minutes_no_job_pauses(alice, remember, clock):
+    """They would wait for the pauses of every other job of the process, too."""
     load_is(4.0, clock)
-    job = pace()
-    clock.work(0.05)
-    job.give_way(lag=lambda: URGENT_LAG)
-    assert clock.slept == 0.0
+    remember(alice, "Crate 7 stands in hall 3.")
+    for wait, pauses in ((timedelta(), True), (URGENT_LAG + timedelta(minutes=1), False)):
+        Memory.objects.across_namespaces().update(created_at=timezone.now() - wait)
+        clock.now += 2 * pacing.LAG_SECONDS
+        first, clock.slept = pace(JobPriority.BULK), 0.0
+        clock.work(0.05)
+        first.give_way()
+        clock.work(0.05)
+        first.end()
+        pace().begin()
+        assert (clock.slept > 0) == pauses
 
 
 @pytest.mark.parametrize("run", [tasks.settle_memories, tasks.index_entities])
@@ -164,6 +174,7 @@ def test_what_follows_turns_pauses_for_requests_until_these_have_waited_for_minu
         for session in ("s1", "s2"):
             remember(alice, f"Crate {wait} stands in hall {session}.", session=session)
         Memory.objects.across_namespaces().update(created_at=timezone.now() - wait)
+        clock.now += 2 * pacing.LAG_SECONDS
         clock.slept = pacing._process.owed = 0.0
         run(schedule="memos: a run of the clock")
         assert (clock.slept > 0) == pauses
@@ -198,7 +209,9 @@ def test_outside_of_a_job_nothing_gives_way(alice):
     assert not runner.give_way(at_least=-1.0)
 
 
-def test_a_run_that_ended_early_goes_on_where_it_was(alice, remember, monkeypatch):
+def test_a_run_that_ended_early_goes_on_where_it_was_as_soon_as_the_others_had_their_turn(alice, remember, monkeypatch):
+    ensure_schedules()
+    Schedule.objects.update(next_run=timezone.now() + timedelta(seconds=30))
     for number in range(5):
         remember(alice, f"Crate {number} stands in hall {number}.", session=f"s{number}")
     waiting = Session.objects.across_namespaces().filter(settled_turn=0)
@@ -208,8 +221,10 @@ def test_a_run_that_ended_early_goes_on_where_it_was(alice, remember, monkeypatc
     tasks.settle_memories(schedule="memos: settle memories")
     assert waiting.count() == 5
     work_off()
-    tasks.settle_memories(schedule="memos: settle memories")
     assert not waiting.exists()
+    # It has left nothing, and waits for the clock.
+    assert not OrmQ.objects.exists()
+    assert Schedule.objects.get(name="memos: settle memories").next_run > timezone.now()
 
 
 def _away(*_):

@@ -113,20 +113,18 @@ def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, 
 def test_a_text_that_the_embedding_refuses_is_a_job_and_an_outage_waits(alice, remember, monkeypatch):
     ids = [remember(alice, "I live in Lisbon.", occurred_at=MARCH), remember(alice, NEW, occurred_at=MAY)]
 
-    def refusing(scope, texts, *, limit):
-        if texts:
-            raise EmbeddingRefused("no")
-        return set()
+    def refusing(*_, **__):
+        raise EmbeddingRefused("no")
 
     def away(*_, **__):
         raise EmbeddingUnavailable("away")
 
-    monkeypatch.setattr(neighbours, "near_any", away)
+    monkeypatch.setattr(neighbours, "near_each", away)
     with pytest.raises(EmbeddingUnavailable):
         settle()
     assert Session.objects.in_scope(alice.scope).get().settled_turn == 0
 
-    monkeypatch.setattr(neighbours, "near_any", refusing)
+    monkeypatch.setattr(neighbours, "near_each", refusing)
     assert settle() == 2
     assert sorted(job.arguments[1] for job in Job.objects.across_namespaces().filter(kind="settle_memory")) == sorted(
         ids
