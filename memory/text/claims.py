@@ -221,7 +221,7 @@ def claims(sentence: str) -> tuple[Claim, ...]:
     return _claims(sentence)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _claims(sentence: str) -> tuple[Claim, ...]:
     asks = is_question(sentence)
     return tuple(_claim(sentence, clause, number, asks) for number, clause in enumerate(clauses(sentence)))

@@ -56,6 +56,7 @@ MEMORY_READERS = {
     "memory/services/erasure/sessions.py": WITH_WRITE,
     "memory/services/index/erased.py": WITH_WRITE,
     "memory/services/index/missing_vectors.py": WITH_WRITE,
+    "memory/services/index/neighbours.py": ONE_ROUND,
     "memory/services/index/recount.py": JOINED,
     "memory/services/jobs/lag.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,

@@ -4,7 +4,7 @@ background."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from memory.enums import EmbeddingState, Sameness
 from memory.errors import NotFound
 from memory.governance.duplicates import NEAR_COSINE, sameness
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.memory import MemoryQuerySet, content_hash
+from memory.models.memory import content_hash
 from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
@@ -79,9 +79,8 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
     return [Near(found[pk], score) for pk, score in scores.items() if pk in found][:limit]
 
 
-def near_each(scope: Scope, vectors: np.ndarray, *, model_id: int, limit: int) -> list[list[uuid.UUID]]:
-    """The `limit` memories nearest to each of the vectors (float32 [texts, dimensions], of the model), nearest
-    first."""
+def near_each(scope: Scope, vectors: Iterable[np.ndarray], *, model_id: int, limit: int) -> list[list[uuid.UUID]]:
+    """The `limit` memories nearest to each of the vectors (float32 [dimensions], of the model), nearest first."""
     searches = (dense.search(scope, _build_question(vector, model_id), limit=limit) for vector in vectors)
     return [[uuid.UUID(hit.memory_id) for hit in hits] for hits in searches]
 
@@ -98,42 +97,52 @@ def find_sharing(scope: Scope, *, terms: Sequence[str], least: int, limit: int) 
     return [memory_id for (memory_id,) in fetch(_SHARING, values, prepared=False)]
 
 
+# The first earlier memory of the same text, and the vectors of the memory's first two passages.
+_SAME_TEXT = """
+SELECT
+    (SELECT id FROM memory_memory
+     WHERE namespace_id = %(namespace_id)s AND content_hash = %(content_hash)s AND speaker = %(speaker)s
+       AND role = %(role)s AND state = 'active' AND superseded_by IS NULL
+       AND (occurred_at, id) < (%(occurred_at)s::timestamptz, %(id)s::uuid)
+     ORDER BY id LIMIT 1),
+    ARRAY(SELECT embedding::text FROM memory_memoryvector
+          WHERE namespace_id = %(namespace_id)s AND memory_id = %(id)s::uuid AND model_id = %(model_id)s
+          ORDER BY passage LIMIT 2)
+"""
+
+
 def find_near_duplicates(scope: Scope, memory: Memory) -> list[uuid.UUID]:
     """The earlier memories that say the same by the same speaker: letter by letter, or in nearly the same words.
 
     In a large namespace only the former are looked for: its nearest neighbours cost a search each.
     """
-    rows = (
-        Memory.objects.in_scope(scope)
-        .active()
-        .filter(
-            Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk),
-            speaker=memory.speaker,
-            role=memory.role,
-            superseded_by=None,
-        )
-    )
-    exact = rows.filter(content_hash=content_hash(memory.text)).order_by("pk").values_list("pk", flat=True)
-    if first := exact.first():
-        return [first]
-    return [] if is_large(scope) else _nearly(scope, memory, rows)
-
-
-def _nearly(scope: Scope, memory: Memory, rows: MemoryQuerySet) -> list[uuid.UUID]:
-    own = MemoryVector.objects.in_scope(scope).filter(memory_id=memory.pk, model_id=active_model().id)
-    vectors = list(own.order_by("passage").values_list("embedding", flat=True)[:2])
-    if len(vectors) != 1:
-        # Without a vector yet, or too long to be said twice by chance.
-        return []
-    question = _build_question(vectors[0], active_model().id)
-    hits = {
-        uuid.UUID(hit.memory_id): hit.score
-        for hit in dense.search(scope, question, limit=_COMPARED + 1)
-        if hit.score >= NEAR_COSINE
+    model_id = active_model().id
+    values = {
+        "namespace_id": scope.namespace_id,
+        "content_hash": content_hash(memory.text),
+        "speaker": memory.speaker,
+        "role": memory.role,
+        "occurred_at": memory.occurred_at,
+        "id": memory.pk,
+        "model_id": model_id,
     }
+    [(same, vectors)] = fetch(_SAME_TEXT, values, prepared=False)
+    if same is not None:
+        return [same]
+    # Without a vector yet, or too long to be said twice by chance.
+    if len(vectors) != 1 or is_large(scope):
+        return []
+    return _find_nearly_same(scope, memory, np.fromstring(vectors[0][1:-1], np.float32, sep=","), model_id)
+
+
+def _find_nearly_same(scope: Scope, memory: Memory, vector: np.ndarray, model_id: int) -> list[uuid.UUID]:
+    near = dense.search(scope, _build_question(vector, model_id), limit=_COMPARED + 1)
+    hits = {uuid.UUID(hit.memory_id): hit.score for hit in near if hit.score >= NEAR_COSINE}
+    before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
+    rows = Memory.objects.in_scope(scope).active().filter(before, superseded_by=None, speaker=memory.speaker)
     return [
         one.pk
-        for one in rows.filter(pk__in=hits.keys() - {memory.pk})
+        for one in rows.filter(pk__in=hits.keys() - {memory.pk}, role=memory.role)
         if sameness(memory.text, one.text, cosine=hits[one.pk]) in (Sameness.EXACT, Sameness.RESTATES)
     ]
 

@@ -12,23 +12,41 @@ from memory.text.clauses import clauses
 
 # Texts of one comparison of which the meaning may be asked for.
 MOST_COMPARED = 100
+# Vectors that a run keeps: 3 MB.
+MOST_KEPT = 2_000
+
+
+class KnownVectors:
+    """Vectors of the texts that a run compares. The turns of a session are near the same earlier ones, whose clauses
+    are embedded once."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[tuple[int, str], np.ndarray] = {}
+
+    def embed(self, model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """float32 [dimensions] of each text, by the model. Raises EmbeddingUnavailable."""
+        if len(self._vectors) + len(texts) > MOST_KEPT:
+            self._vectors.clear()
+        new = [text for text in dict.fromkeys(texts) if (model.id, text) not in self._vectors]
+        if new:
+            self._vectors.update(zip(((model.id, text) for text in new), model.embed(new), strict=True))
+        return {text: self._vectors[model.id, text] for text in texts}
 
 
 class ClauseMeanings:
-    """The meanings of the statements `told` (of a new memory), of their clauses, and of earlier clauses: MOST_COMPARED
-    texts at most, in this order. Implements `governance.likelihood.Meanings`.
+    """The meanings of the statements `told` (of a new memory; with their vectors), of their clauses, and of earlier
+    clauses: MOST_COMPARED texts at most, in this order. Implements `governance.likelihood.Meanings`.
 
     Vectors are made of the statements at once, and of the rest when it is measured: few of the clauses near a statement
     are ones that it may replace.
     """
 
-    def __init__(self, model: ActiveModel, told: Sequence[str]) -> None:
+    def __init__(self, model: ActiveModel, told: Sequence[str], vectors: KnownVectors) -> None:
         """Raises EmbeddingUnavailable."""
-        self.told = tuple(dict.fromkeys(told))
-        self.vectors = model.embed(self.told)
         self.model = model
+        self.told = vectors.embed(model, told)
+        self._vectors = vectors
         self._known: frozenset[str] = frozenset()
-        self._vectors = dict(zip(self.told, self.vectors, strict=True))
 
     def add(self, earlier: Iterable[str]) -> None:
         """Makes the clauses of `earlier` statements known, and those of the new memory's.
@@ -46,14 +64,9 @@ class ClauseMeanings:
 
     def measure(self, statement: str, clause: str, formers: Collection[str]) -> Mapping[str, Nearness]:
         """As `Meanings.measure`. Raises EmbeddingUnavailable."""
-        new = [text for text in dict.fromkeys((clause, *formers)) if text not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self.model.embed(new), strict=True))
-        said, told = self._vectors[statement], self._vectors[clause]
-        return {
-            former: Nearness(_cosine(said, self._vectors[former]), _cosine(told, self._vectors[former]))
-            for former in formers
-        }
+        vectors = self._vectors.embed(self.model, [statement, clause, *formers])
+        said, told = vectors[statement], vectors[clause]
+        return {former: Nearness(_cosine(said, vectors[former]), _cosine(told, vectors[former])) for former in formers}
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
 from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
-from memory.services.memories.clause_meanings import ClauseMeanings
+from memory.services.memories.clause_meanings import ClauseMeanings, KnownVectors
 from memory.text.utterances import Statement, live_statements
 from memory.types import Scope
 
@@ -60,6 +60,7 @@ class MemoryComparison:
     memory: Memory
     statements: Sequence[Statement] = ()
     earlier: Sequence[Memory] = ()
+    vectors: KnownVectors = field(default_factory=KnownVectors)
     meanings: ClauseMeanings | None = None
     near: Sequence[Sequence[uuid.UUID]] = ()
     settled: Settled[uuid.UUID] = field(default_factory=Settled)
@@ -82,10 +83,11 @@ def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
-def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
-    """The comparison of a memory as it is now; None when it decides nothing, or no more."""
+def read_memory(scope: Scope, memory_id: uuid.UUID, vectors: KnownVectors) -> MemoryComparison | None:
+    """The comparison of a memory as it is now, with the vectors that a run knows; None when it decides nothing, or no
+    more."""
     memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
-    return MemoryComparison(scope, memory, statements_of(memory)) if memory is not None else None
+    return MemoryComparison(scope, memory, statements_of(memory), vectors=vectors) if memory is not None else None
 
 
 def statements_of(memory: Memory) -> list[Statement]:
@@ -106,11 +108,13 @@ def find_earlier(comparison: MemoryComparison) -> None:
         least = math.ceil(len(wanted) * LEAST_SHARE)
         found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
     if told := updating_texts(statements)[:MOST_TOLD]:
-        comparison.meanings = meanings = ClauseMeanings(active_model(), told)
-        comparison.near = neighbours.near_each(scope, meanings.vectors, model_id=meanings.model.id, limit=_NEAR)
+        comparison.meanings = meanings = ClauseMeanings(active_model(), told, comparison.vectors)
+        vectors = list(meanings.told.values())
+        comparison.near = neighbours.near_each(scope, vectors, model_id=meanings.model.id, limit=_NEAR)
         found.update(*comparison.near)
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
+    rows = rows.defer("terms")
     newest = [Case(When(pk__in=named, then=0), default=1), F("occurred_at").desc(), F("pk").desc()]
     measured = rows.annotate(characters=Window(Sum(Length("text")), order_by=newest))
     read = measured.filter(characters__lte=MOST_EARLIER_CHARS).order_by("occurred_at", "pk")

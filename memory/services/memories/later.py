@@ -24,6 +24,19 @@ COMPARED = 20
 MOST_SECONDS = 2.0
 _NEAR = 30
 
+# Memories mostly come in the order of their times: then none that was there before tells of a later time.
+_HAS_LATER = """
+SELECT EXISTS (
+    SELECT FROM memory_memory later
+    WHERE later.namespace_id = m.namespace_id AND later.role = 'user' AND later.turn > 0
+      AND (later.occurred_at > m.occurred_at OR later.occurred_at = m.occurred_at AND later.id > m.id)
+      AND (%(anew)s::bool OR later.id < m.id)
+)
+FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = %(id)s::uuid
+  AND m.state = 'active' AND m.superseded_by IS NULL AND m.turn > 0
+"""
+
 # Words that stand in many memories tell nothing: the rarest of the older one's find those that may be about it.
 _RAREST = 12
 _COUNTED = 1_000
@@ -44,14 +57,20 @@ GROUP BY m.id ORDER BY count(*) DESC, m.id DESC LIMIT %(read)s
 """
 
 
+def read_overtaken(scope: Scope, memory_id: uuid.UUID, *, anew: bool) -> Memory | None:
+    """The memory, when `find_later` may find something: it holds, and there are memories of a later time."""
+    values = {"namespace_id": scope.namespace_id, "id": memory_id, "anew": anew}
+    if fetch(_HAS_LATER, values, prepared=False) != [(True,)]:
+        return None
+    return Memory.objects.in_scope(scope).active().filter(pk=memory_id, superseded_by=None, turn__gt=0).first()
+
+
 def find_later(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
     """The memories that tell of a later time than `memory` and speak of what it says, oldest first, COMPARED at most.
 
     Without `anew` only those that MemOS knew before it: the others were or will be compared with it as they came.
     Raises EmbeddingUnavailable.
     """
-    if not _later(scope, memory, anew=anew).exists():
-        return []
     found = fetch(
         _SHARING,
         {

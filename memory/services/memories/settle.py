@@ -18,8 +18,9 @@ from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue, runner
 from memory.services.memories import give_back, waiting_turns
+from memory.services.memories.clause_meanings import KnownVectors
 from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, select_said_by_people
-from memory.services.memories.later import find_later
+from memory.services.memories.later import find_later, read_overtaken
 from memory.services.memories.outcome import store_outcome
 from memory.services.memories.waiting_turns import WaitingSession
 from memory.services.tenancy.policy import in_force
@@ -97,19 +98,21 @@ def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
             compare_with_later(scope, older_id, anew=True, now=now)
 
 
-def settle_one(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
+def settle_one(scope: Scope, *, memory_id: uuid.UUID, now: datetime, vectors: KnownVectors | None = None) -> None:
     """Does what one memory does to earlier ones, and later ones to it. Raises EmbeddingUnavailable, Conflict."""
-    compare_with_earlier(scope, memory_id, now=now)
+    compare_with_earlier(scope, memory_id, now=now, vectors=vectors)
     compare_with_later(scope, memory_id, anew=False, now=now)
 
 
-def compare_with_earlier(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
-    """Does what one memory does to earlier ones.
+def compare_with_earlier(
+    scope: Scope, memory_id: uuid.UUID, *, now: datetime, vectors: KnownVectors | None = None
+) -> None:
+    """Does what one memory does to earlier ones. `vectors`: those that the run knows.
 
     Raises EmbeddingUnavailable, and Conflict when the memories are changed again and again while they are compared.
     """
     for _ in range(_TRIES):
-        comparison = read_memory(scope, memory_id)
+        comparison = read_memory(scope, memory_id, vectors or KnownVectors())
         if comparison is None:
             return
         find_earlier(comparison)
@@ -122,7 +125,7 @@ def compare_with_earlier(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -
 
 def compare_with_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: datetime) -> None:
     """Has later memories that were there before do to this one what they would have done; all of them with `anew`."""
-    memory = Memory.objects.in_scope(scope).active().filter(pk=memory_id, superseded_by=None, turn__gt=0).first()
+    memory = read_overtaken(scope, memory_id, anew=anew)
     if memory is not None:
         for later_id in find_later(scope, memory, anew=anew):
             compare_with_earlier(scope, later_id, now=now)
@@ -138,11 +141,11 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         if turns and not in_force(scope.namespace_id).policy.settle_conflicts:
             waiting_turns.skip(waiting)
         elif turns:
-            said = select_said_by_people(rows).filter(turn__lte=turns[-1])
+            said, vectors = select_said_by_people(rows).filter(turn__lte=turns[-1]), KnownVectors()
             for memory_id, turn in said.values_list("pk", "turn"):
                 if _is_time_to_end(deadline):
                     return sum(one <= reached for one in turns)
-                _settle_or_queue(scope, memory_id, now=now)
+                _settle_or_queue(scope, memory_id, now=now, vectors=vectors)
                 reached = turn
         # What was said since the row of the session was read waits for the next look.
         reached = turns[-1] if turns else waiting.message_count
@@ -156,11 +159,11 @@ def _is_time_to_end(deadline: float) -> bool:
     return runner.give_way() or time.monotonic() > deadline
 
 
-def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
+def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime, vectors: KnownVectors) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
     try:
         with caller.within_namespace(scope.namespace_id):
-            settle_one(scope, memory_id=memory_id, now=now)
+            settle_one(scope, memory_id=memory_id, now=now, vectors=vectors)
     except Exception as error:
         if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
             raise

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Window
+from django.db.models import F, OuterRef, Subquery, Window
 from django.db.models.functions import Coalesce, Least, RowNumber
 
-from memory.models import Session
+from memory.models import Memory, Session
 from memory.models.session import SessionQuerySet
 from memory.services.memories.retire import ACTOR
 from memory.services.tenancy.policy import in_force
@@ -33,15 +33,20 @@ class WaitingSession:
 def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = ()) -> list[WaitingSession]:
     """The sessions with turns that wait, in the namespace or in all but those `without`.
 
-    The first of each namespace, in the order of their last messages, then the second: one with thousands of sessions
-    keeps nobody waiting.
+    The first of each namespace, in the order in which their first such turns came, then the second: one with thousands
+    of sessions keeps nobody waiting, and a session that talks on does not fall behind those that have ended.
     """
-    in_order = ("last_message_at", "name")
+    first = Memory.objects.across_namespaces().filter(
+        namespace_id=OuterRef("namespace_id"), session=OuterRef("name"), turn__gt=OuterRef("settled_turn")
+    )
+    in_order = (F("since").asc(nulls_first=True), "name")
     place = Window(RowNumber(), partition_by=[F("namespace_id")], order_by=in_order)
     waiting = _sessions(namespace_id).filter(message_count__gt=F("settled_turn"))
     if without:
         waiting = waiting.exclude(namespace_id__in=without)
-    waiting = waiting.annotate(place=place).order_by("place", *in_order)
+    waiting = waiting.annotate(since=Subquery(first.order_by("turn").values("created_at")[:1]), place=place).order_by(
+        "place", *in_order
+    )
     columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count")
     return [WaitingSession(Scope(row[0], row[1], ACTOR), *row[2:]) for row in waiting.values_list(*columns)[:_LISTED]]
 

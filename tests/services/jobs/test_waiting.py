@@ -115,6 +115,13 @@ def test_a_namespace_with_many_sessions_keeps_nobodys_first_turn_waiting(alice, 
     assert listed == [("alice", "s0"), ("bob", "late"), ("alice", "s1")]
 
 
+def test_a_session_that_talks_on_is_not_put_behind_those_that_have_ended(alice, remember):
+    remember(alice, "Crate 1 stands in hall 1.", session="talks on")
+    remember(alice, "The kiln fires at 1,240 degrees.", session="has ended")
+    remember(alice, "Crate 2 stands in hall 2.", session="talks on")
+    assert [one.session for one in waiting_turns.list_waiting()] == ["talks on", "has ended"]
+
+
 def test_the_pipeline_says_who_waits(alice, bob):
     enqueue(CONDENSE, alice.scope.namespace_id, "s1")
     enqueue(CONDENSE, bob.scope.namespace_id, "s1")

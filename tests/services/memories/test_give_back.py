@@ -247,7 +247,7 @@ class TestOlderMaterialThatComesLater:
         monkeypatch.setattr(
             settling,
             "compare_with_earlier",
-            lambda scope, one, *, now: (compared.append(one), whole(scope, one, now=now)),
+            lambda scope, one, **options: (compared.append(one), whole(scope, one, **options)),
         )
         old = remember(alice, OLD, session="imported", occurred_at=MARCH)
 
