@@ -19,7 +19,15 @@ from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue, runner
 from memory.services.memories import give_back, waiting_turns
 from memory.services.memories.clause_meanings import KnownVectors
-from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, select_said_by_people
+from memory.services.memories.comparison import (
+    MemoryComparison,
+    decide,
+    find_earlier,
+    find_same,
+    read_ahead,
+    read_memory,
+    select_said_by_people,
+)
 from memory.services.memories.later import find_later, read_overtaken
 from memory.services.memories.outcome import store_outcome
 from memory.services.memories.waiting_turns import WaitingSession
@@ -98,21 +106,24 @@ def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
             compare_with_later(scope, older_id, anew=True, now=now)
 
 
-def settle_one(scope: Scope, *, memory_id: uuid.UUID, now: datetime, vectors: KnownVectors | None = None) -> None:
+def settle_one(
+    scope: Scope, *, memory_id: uuid.UUID, now: datetime, comparison: MemoryComparison | None = None
+) -> None:
     """Does what one memory does to earlier ones, and later ones to it. Raises EmbeddingUnavailable, Conflict."""
-    compare_with_earlier(scope, memory_id, now=now, vectors=vectors)
+    compare_with_earlier(scope, memory_id, now=now, comparison=comparison)
     compare_with_later(scope, memory_id, anew=False, now=now)
 
 
 def compare_with_earlier(
-    scope: Scope, memory_id: uuid.UUID, *, now: datetime, vectors: KnownVectors | None = None
+    scope: Scope, memory_id: uuid.UUID, *, now: datetime, comparison: MemoryComparison | None = None
 ) -> None:
-    """Does what one memory does to earlier ones. `vectors`: those that the run knows.
+    """Does what one memory does to earlier ones. `comparison`: the memory as it was read a moment ago.
 
     Raises EmbeddingUnavailable, and Conflict when the memories are changed again and again while they are compared.
     """
+    vectors = comparison.vectors if comparison is not None else KnownVectors()
     for _ in range(_TRIES):
-        comparison = read_memory(scope, memory_id, vectors or KnownVectors())
+        comparison = comparison or read_memory(scope, memory_id, vectors)
         if comparison is None:
             return
         find_earlier(comparison)
@@ -120,6 +131,7 @@ def compare_with_earlier(
         find_same(comparison)
         if comparison.changes_nothing or store_outcome(comparison, now=now):
             return
+        comparison = None
     raise Conflict("The memory was changed while it was compared with earlier ones.")
 
 
@@ -141,12 +153,12 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         if turns and not in_force(scope.namespace_id).policy.settle_conflicts:
             waiting_turns.skip(waiting)
         elif turns:
-            said, vectors = select_said_by_people(rows).filter(turn__lte=turns[-1]), KnownVectors()
-            for memory_id, turn in said.values_list("pk", "turn"):
+            said = select_said_by_people(rows).filter(turn__lte=turns[-1])
+            for comparison in read_ahead(scope, said, KnownVectors()):
                 if _is_time_to_end(deadline):
                     return sum(one <= reached for one in turns)
-                _settle_or_queue(scope, memory_id, now=now, vectors=vectors)
-                reached = turn
+                _settle_or_queue(comparison, now=now)
+                reached = comparison.memory.turn
         # What was said since the row of the session was read waits for the next look.
         reached = turns[-1] if turns else waiting.message_count
         return len(turns)
@@ -159,11 +171,12 @@ def _is_time_to_end(deadline: float) -> bool:
     return runner.give_way() or time.monotonic() > deadline
 
 
-def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime, vectors: KnownVectors) -> None:
+def _settle_or_queue(comparison: MemoryComparison, *, now: datetime) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
+    scope, memory_id = comparison.scope, comparison.memory.pk
     try:
         with caller.within_namespace(scope.namespace_id):
-            settle_one(scope, memory_id=memory_id, now=now, vectors=vectors)
+            settle_one(scope, memory_id=memory_id, now=now, comparison=comparison)
     except Exception as error:
         if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
             raise
