@@ -28,7 +28,7 @@ from memory.retrieval.columns import store
 from memory.services.backup import postgres
 from memory.services.index import hnsw_indexes
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.jobs import pacing
+from memory.services.jobs import lag, pacing
 from memory.services.usage import bookkeeper
 from memory.types import NewMemory
 from tests.conftest import Tenant
@@ -52,6 +52,8 @@ ON_COORDINATOR = {
 # Statements that touch every part.
 UNEXPLAINED = {
     pacing._OTHERS: "a job asks at most once a second whether others wait, of any namespace",
+    lag._SETTLING: "a job looks at most once in ten seconds how long turns wait, of any namespace",
+    lag._ENTITIES: "the same",
     "LOCK TABLE memory_contextpack IN SHARE MODE": "an erasure waits for packs that are being written; nothing is read",
 }
 
