@@ -104,19 +104,26 @@ def begin(scope: Scope, memory: Memory, vectors: KnownVectors) -> MemoryComparis
     return MemoryComparison(scope, memory, statements, updating_texts(statements)[:MOST_TOLD], vectors=vectors)
 
 
-def read_ahead(scope: Scope, memories: MemoryQuerySet, vectors: KnownVectors) -> Iterator[MemoryComparison]:
-    """The comparisons of the memories, as they are now, in their order. What READ_AHEAD of them tell is embedded
-    together, which takes half as long. Raises EmbeddingUnavailable.
+def read_ahead(
+    scope: Scope, memories: MemoryQuerySet, vectors: KnownVectors
+) -> Iterator[tuple[Memory, MemoryComparison | None]]:
+    """The memories, as they are now, in their order, with their comparisons; None of one that cannot be read.
+
+    What READ_AHEAD of them tell is embedded together, which takes half as long. Raises EmbeddingUnavailable.
     """
     keys = list(memories.values_list("pk", flat=True))
     for start in range(0, len(keys), READ_AHEAD):
         some = keys[start : start + READ_AHEAD]
         found = {memory.pk: memory for memory in memories.filter(pk__in=some).defer("terms")}
-        comparisons = [begin(scope, found[pk], vectors) for pk in some if pk in found]
+        comparisons: dict[uuid.UUID, MemoryComparison] = {}
+        for pk, memory in found.items():
+            # It fails again, and alone, when it is compared.
+            with suppress(Exception):
+                comparisons[pk] = begin(scope, memory, vectors)
         # Whose text it is finds it refused when it is compared.
         with caller.within_namespace(scope.namespace_id), suppress(EmbeddingRefused):
-            vectors.embed(active_model(), [text for one in comparisons for text in one.told])
-        yield from comparisons
+            vectors.embed(active_model(), [text for one in comparisons.values() for text in one.told])
+        yield from ((found[pk], comparisons.get(pk)) for pk in some if pk in found)
 
 
 def statements_of(memory: Memory) -> list[Statement]:

@@ -154,11 +154,11 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
             waiting_turns.skip(waiting)
         elif turns:
             said = select_said_by_people(rows).filter(turn__lte=turns[-1])
-            for comparison in read_ahead(scope, said, KnownVectors()):
+            for memory, comparison in read_ahead(scope, said, KnownVectors()):
                 if _is_time_to_end(deadline):
                     return sum(one <= reached for one in turns)
-                _settle_or_queue(comparison, now=now)
-                reached = comparison.memory.turn
+                _settle_or_queue(scope, memory.pk, comparison, now=now)
+                reached = memory.turn
         # What was said since the row of the session was read waits for the next look.
         reached = turns[-1] if turns else waiting.message_count
         return len(turns)
@@ -171,9 +171,8 @@ def _is_time_to_end(deadline: float) -> bool:
     return runner.give_way() or time.monotonic() > deadline
 
 
-def _settle_or_queue(comparison: MemoryComparison, *, now: datetime) -> None:
+def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, comparison: MemoryComparison | None, *, now: datetime) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
-    scope, memory_id = comparison.scope, comparison.memory.pk
     try:
         with caller.within_namespace(scope.namespace_id):
             settle_one(scope, memory_id=memory_id, now=now, comparison=comparison)

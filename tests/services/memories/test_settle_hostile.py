@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -107,6 +107,25 @@ def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, 
     assert Memory.objects.across_namespaces().get(pk=bobs).retired_spans
     [job] = Job.objects.across_namespaces().filter(kind="settle_memory")
     assert (job.state, job.namespace_id) == (JobState.QUEUED, alice.scope.namespace_id)
+    assert settle() == 0
+
+
+def test_a_text_that_cannot_be_read_keeps_nobody_waiting(alice, remember, monkeypatch):
+    # It tells of a later time than the others, so that none of them is compared with it.
+    bad = remember(alice, "The kiln broke.", occurred_at=MAY + timedelta(days=1))
+    remember(alice, "I live in Lisbon.", occurred_at=MARCH)
+    remember(alice, NEW, occurred_at=MAY)
+    plain = comparison.statements_of
+
+    def failing(memory):
+        if str(memory.pk) == bad:
+            raise RecursionError(memory.text)
+        return plain(memory)
+
+    monkeypatch.setattr(comparison, "statements_of", failing)
+    assert settle() == 3
+    [job] = Job.objects.across_namespaces().filter(kind="settle_memory")
+    assert job.arguments[1] == bad
     assert settle() == 0
 
 
