@@ -97,8 +97,8 @@ class Former(Generic[Key]):
 class StatementComparison(Generic[Key]):
     """`new`: the statements of the newer memory `key`; `earlier`: those of earlier memories, all in reading order.
 
-    `meanings`, `until`: see `supersession.settle`. `new_claims`, `earlier_claims`: what each statement claims, with
-    references resolved. `settled`: what was decided so far.
+    `meanings`, `until`: see `supersession.settle`. `new_claims`: what each statement claims, with references resolved.
+    `settled`: what was decided so far.
     """
 
     key: Key
@@ -108,15 +108,21 @@ class StatementComparison(Generic[Key]):
     until: float
     settled: Settled[Key] = field(default_factory=Settled)
     new_claims: list[tuple[Claim, ...]] = field(init=False)
-    earlier_claims: dict[Key, list[tuple[Claim, ...]]] = field(init=False)
+    _earlier_claims: dict[Key, list[tuple[Claim, ...]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.earlier_claims = {key: _claims_of(statements) for key, statements in self.earlier.items()}
         self.new_claims = _claims_of(self.new)
 
     @property
     def is_out_of_time(self) -> bool:
         return time.thread_time() > self.until
+
+    def list_earlier_claims(self, key: Key) -> list[tuple[Claim, ...]]:
+        """What each statement of an earlier memory claims, with references resolved."""
+        known = self._earlier_claims.get(key)
+        if known is None:
+            known = self._earlier_claims[key] = _claims_of(self.earlier[key])
+        return known
 
     def statements_of(self, key: Key) -> Sequence[Statement]:
         """The statements of the newer memory or of an earlier one."""

@@ -77,7 +77,9 @@ def _find_formers(comparison: StatementComparison[Key], said: Statement, claim: 
     for key, statements in comparison.earlier.items():
         if comparison.is_out_of_time:
             return []
-        for number, (old, formers) in enumerate(zip(statements, comparison.earlier_claims[key], strict=True)):
+        if all(old.by_agent for old in statements):
+            continue
+        for number, (old, formers) in enumerate(zip(statements, comparison.list_earlier_claims(key), strict=True)):
             if old.by_agent:
                 continue
             for former in formers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -44,6 +45,9 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("amount", rf"\b\d[\d,.]*\s?(?:[A-Za-z]+)?|\b{_NUMBER_WORD}(?:-{_NUMBER_WORD})?\s[a-z]+|{_ZH_NUMBER}\s?(?:[个只条本家位人次份杯台辆套间张瓶公斤里千克米升碗片粒支盒箱名集门节页]+|斤|kg|km)?"),
 )  # fmt: skip
 _FIND = tuple((kind, re.compile(pattern, re.IGNORECASE | re.ASCII)) for kind, pattern in _KINDS)
+# Kinds that are never written without a digit or a Chinese number: where there is none they are not looked for.
+_NUMBERS = re.compile(r"[\d一二三四五六七八九十两百千万零半]")
+_OF_NUMBERS = frozenset(("phone", "money", "percent", "version", "code"))
 _UNIT = re.compile(r"[^\d\s,.一二三四五六七八九十两百千万零半].*$")
 _WORDS_FOR_NUMBERS = re.compile(rf"^{_NUMBER_WORD}(?:-{_NUMBER_WORD})?\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:\b(?:at|on|by|in|until|till|from|for|to|around|about|the)\s)+$", re.IGNORECASE)
@@ -60,10 +64,14 @@ class Value:
     unit: str = ""
 
 
-def values(clause: str) -> list[Value]:
+@lru_cache(maxsize=1024)
+def values(clause: str) -> tuple[Value, ...]:
     """The values of `clause` in reading order; none overlaps another."""
     taken: list[Value] = []
+    has_numbers = _NUMBERS.search(clause) is not None
     for kind, pattern in _FIND:
+        if kind in _OF_NUMBERS and not has_numbers:
+            continue
         for match in pattern.finditer(clause):
             start, end = match.span("month") if match.groupdict().get("month") else match.span()
             if kind == "phone" and sum(character.isdigit() for character in match.group()) < 4:
@@ -73,7 +81,7 @@ def values(clause: str) -> list[Value]:
             text = " ".join(clause[start:end].lower().replace(",", "").split()).strip(" .:-")
             if text:
                 taken.append(Value(kind, text, start, end, _unit(text) if kind == "amount" else ""))
-    return sorted(taken, key=lambda value: value.start)
+    return tuple(sorted(taken, key=lambda value: value.start))
 
 
 def _unit(text: str) -> str:

@@ -26,8 +26,8 @@ def spans_out_of_search(namespace_ids: Collection[int], memory_ids: Collection[U
 
 def searchable_texts(memories: Sequence[Memory]) -> dict[UUID, str]:
     """What each of the memories is searched by."""
-    held = spans_out_of_search({one.namespace_id for one in memories}, [one.pk for one in memories])
-    return {one.pk: live_text(one.text, [*spans_of(one.retired_spans), *held.get(one.pk, ())]) for one in memories}
+    unsearched = list_unsearched_spans(memories)
+    return {one.pk: live_text(one.text, unsearched[one.pk]) for one in memories}
 
 
 def searchable_text(memory: Memory) -> str:
@@ -35,7 +35,8 @@ def searchable_text(memory: Memory) -> str:
     return searchable_texts([memory])[memory.pk]
 
 
-def list_unsearched_spans(memory: Memory) -> list[Span]:
-    """The statements of a memory, [start, end) in characters, that are out of search, whether they hold or not."""
-    held = spans_out_of_search([memory.namespace_id], [memory.pk])
-    return [*spans_of(memory.retired_spans), *held.get(memory.pk, ())]
+def list_unsearched_spans(memories: Sequence[Memory]) -> dict[UUID, list[Span]]:
+    """The statements of each of the memories, [start, end) in characters, that are out of search, whether they hold or
+    not."""
+    held = spans_out_of_search({one.namespace_id for one in memories}, [one.pk for one in memories])
+    return {one.pk: [*spans_of(one.retired_spans), *held.get(one.pk, ())] for one in memories}

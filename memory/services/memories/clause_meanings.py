@@ -6,31 +6,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from memory.caches import Cache, for_seconds
 from memory.governance.likelihood import Nearness
 from memory.services.index.embedding_model import ActiveModel
 from memory.text.clauses import clauses
 
 # Texts of one comparison of which the meaning may be asked for.
 MOST_COMPARED = 100
-# Vectors that a run keeps: 3 MB.
+# The turns of a session are near the same earlier ones, and so are those that come a little later: vectors of so many
+# texts (3 MB) are kept for so long.
 MOST_KEPT = 2_000
+KEPT_SECONDS = 600.0
+
+_vectors: Cache[tuple[int, str], np.ndarray] = for_seconds(KEPT_SECONDS, most=MOST_KEPT)
 
 
-class KnownVectors:
-    """Vectors of the texts that a run compares. The turns of a session are near the same earlier ones, whose clauses
-    are embedded once."""
-
-    def __init__(self) -> None:
-        self._vectors: dict[tuple[int, str], np.ndarray] = {}
-
-    def embed(self, model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """float32 [dimensions] of each text, by the model. Raises EmbeddingUnavailable."""
-        if len(self._vectors) + len(texts) > MOST_KEPT:
-            self._vectors.clear()
-        new = [text for text in dict.fromkeys(texts) if (model.id, text) not in self._vectors]
-        if new:
-            self._vectors.update(zip(((model.id, text) for text in new), model.embed(new), strict=True))
-        return {text: self._vectors[model.id, text] for text in texts}
+def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """float32 [dimensions] of each of the texts, by the model. Raises EmbeddingUnavailable."""
+    found = {text: _vectors.get((model.id, text)) for text in texts}
+    new = [text for text, vector in found.items() if vector is None]
+    if new:
+        # Each is copied, or the one that is asked for most would keep all that were made with it.
+        made = {text: vector.copy() for text, vector in zip(new, model.embed(new), strict=True)}
+        found.update((text, _vectors.put((model.id, text), vector)) for text, vector in made.items())
+    return {text: vector for text, vector in found.items() if vector is not None}
 
 
 class ClauseMeanings:
@@ -41,11 +40,10 @@ class ClauseMeanings:
     are ones that it may replace.
     """
 
-    def __init__(self, model: ActiveModel, told: Sequence[str], vectors: KnownVectors) -> None:
+    def __init__(self, model: ActiveModel, told: Sequence[str]) -> None:
         """Raises EmbeddingUnavailable."""
         self.model = model
-        self.told = vectors.embed(model, told)
-        self._vectors = vectors
+        self.told = embed(model, told)
         self._known: frozenset[str] = frozenset()
 
     def add(self, earlier: Iterable[str]) -> None:
@@ -64,7 +62,7 @@ class ClauseMeanings:
 
     def measure(self, statement: str, clause: str, formers: Collection[str]) -> Mapping[str, Nearness]:
         """As `Meanings.measure`. Raises EmbeddingUnavailable."""
-        vectors = self._vectors.embed(self.model, [statement, clause, *formers])
+        vectors = embed(self.model, [statement, clause, *formers])
         said, told = vectors[statement], vectors[clause]
         return {former: Nearness(_cosine(said, vectors[former]), _cosine(told, vectors[former])) for former in formers}
 

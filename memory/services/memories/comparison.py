@@ -23,8 +23,8 @@ from memory.models import Memory
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
 from memory.services.index.embedding_model import active_model
-from memory.services.memories import unsure_pairs
-from memory.services.memories.clause_meanings import ClauseMeanings, KnownVectors
+from memory.services.memories import clause_meanings, unsure_pairs
+from memory.services.memories.clause_meanings import ClauseMeanings
 from memory.text.utterances import Statement, live_statements
 from memory.types import Scope
 
@@ -57,10 +57,9 @@ MOST_NAMED = 200
 class MemoryComparison:
     """`memory` says `statements`, as far as they hold; `told`: those that tell of a change, MOST_TOLD at most.
 
-    `earlier`: the memories that the statements may be about, oldest first; `near`: those nearest to each of `told` in
-    meaning, nearest first; `meanings`: of `told` and of what is near. `vectors`: those that the run knows. `settled`:
-    what is decided of them; `same`: the earlier memories that say the same. `judge`: the language model that decided
-    it; empty: the rules.
+    `earlier`: the memories that the statements may be about, oldest first; `near`: those nearest to each of `told`
+    in meaning, nearest first; `meanings`: of `told` and of what is near. `settled`: what is decided of them;
+    `same`: the earlier memories that say the same. `judge`: the language model that decided it; empty: the rules.
     """
 
     scope: Scope
@@ -68,7 +67,6 @@ class MemoryComparison:
     statements: Sequence[Statement] = ()
     told: Sequence[str] = ()
     earlier: Sequence[Memory] = ()
-    vectors: KnownVectors = field(default_factory=KnownVectors)
     meanings: ClauseMeanings | None = None
     near: Sequence[Sequence[uuid.UUID]] = ()
     settled: Settled[uuid.UUID] = field(default_factory=Settled)
@@ -91,22 +89,19 @@ def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
-def read_memory(scope: Scope, memory_id: uuid.UUID, vectors: KnownVectors) -> MemoryComparison | None:
-    """The comparison of a memory as it is now, with the vectors that a run knows; None when it decides nothing, or no
-    more."""
+def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
+    """The comparison of a memory as it is now; None when it decides nothing, or no more."""
     memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
-    return begin(scope, memory, vectors) if memory is not None else None
+    return begin(scope, memory) if memory is not None else None
 
 
-def begin(scope: Scope, memory: Memory, vectors: KnownVectors) -> MemoryComparison:
-    """The comparison of a memory, with the vectors that a run knows."""
+def begin(scope: Scope, memory: Memory) -> MemoryComparison:
+    """The comparison of a memory with nothing yet."""
     statements = statements_of(memory)
-    return MemoryComparison(scope, memory, statements, updating_texts(statements)[:MOST_TOLD], vectors=vectors)
+    return MemoryComparison(scope, memory, statements, updating_texts(statements)[:MOST_TOLD])
 
 
-def read_ahead(
-    scope: Scope, memories: MemoryQuerySet, vectors: KnownVectors
-) -> Iterator[tuple[Memory, MemoryComparison | None]]:
+def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory, MemoryComparison | None]]:
     """The memories, as they are now, in their order, with their comparisons; None of one that cannot be read.
 
     What READ_AHEAD of them tell is embedded together, which takes half as long. Raises EmbeddingUnavailable.
@@ -119,10 +114,10 @@ def read_ahead(
         for pk, memory in found.items():
             # It fails again, and alone, when it is compared.
             with suppress(Exception):
-                comparisons[pk] = begin(scope, memory, vectors)
+                comparisons[pk] = begin(scope, memory)
         # Whose text it is finds it refused when it is compared.
         with caller.within_namespace(scope.namespace_id), suppress(EmbeddingRefused):
-            vectors.embed(active_model(), [text for one in comparisons.values() for text in one.told])
+            clause_meanings.embed(active_model(), [text for one in comparisons.values() for text in one.told])
         yield from ((found[pk], comparisons.get(pk)) for pk in some if pk in found)
 
 
@@ -144,7 +139,7 @@ def find_earlier(comparison: MemoryComparison) -> None:
         least = math.ceil(len(wanted) * LEAST_SHARE)
         found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
     if comparison.told:
-        comparison.meanings = meanings = ClauseMeanings(active_model(), comparison.told, comparison.vectors)
+        comparison.meanings = meanings = ClauseMeanings(active_model(), comparison.told)
         vectors = list(meanings.told.values())
         comparison.near = neighbours.near_each(scope, vectors, model_id=meanings.model.id, limit=_NEAR)
         found.update(*comparison.near)

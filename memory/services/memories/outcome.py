@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -13,15 +14,24 @@ from django.db import transaction
 from memory import audit
 from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review
 from memory.errors import Conflict
-from memory.governance.comparison import LEAST_CONFIDENCE, Retired
+from memory.governance.comparison import LEAST_CONFIDENCE, Linked, Retired
 from memory.governance.conflicts import Decision
-from memory.models import HOLDS_ON, Memory, MemoryLink, RetiredStatement
+from memory.models import Memory, MemoryLink
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.memory import spans_of
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
+from memory.services.index.searchable_text import list_unsearched_spans
 from memory.services.memories import unsure_pairs
 from memory.services.memories.change import AS_IT_COMES, MAX_REASON_CHARS, store_change
 from memory.services.memories.comparison import MemoryComparison
-from memory.services.memories.retire import reason_of, remaining_text, retire, search_what_holds
+from memory.services.memories.retire import (
+    RetiredBefore,
+    list_retired,
+    reason_of,
+    remaining_text,
+    retire,
+    search_what_holds,
+)
 from memory.services.memories.supersede import end_memory
 from memory.types import Scope, system_access
 
@@ -36,21 +46,21 @@ def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
     retired: dict[uuid.UUID, list[Retired[uuid.UUID]]] = {}
     for one in settled.retired:
         retired.setdefault(one.key, []).append(one)
-    embedded = {key: _embed_remaining(comparison.memories[key], ones) for key, ones in retired.items()}
+    embedded = _embed_remaining(comparison, retired)
     with transaction.atomic():
         locked = _lock(comparison)
         if locked is None:
             return False
         lock_in_transaction(Lock.SUPERSEDE, comparison.scope.namespace_id)
+        both_hold = _list_both_hold(comparison)
         for key, ones in retired.items():
-            _retire(comparison, locked, locked[key], ones, embedded=embedded[key], now=now)
-        _link_formers(comparison, locked, now=now)
+            if key not in both_hold:
+                _retire(comparison, locked, locked[key], ones, embedded=embedded.get(key), now=now)
         unsure_pairs.note(comparison.scope, locked[comparison.memory.pk], locked, settled.unsure, now=now)
+        made = _link(comparison, _list_links(comparison, locked, both_hold), now=now)
         for disputed in settled.review:
-            _ask_for_review(comparison, locked[disputed.key], disputed.decision, now=now)
-        for key in comparison.same:
-            if key in locked:
-                _link(comparison, LinkKind.RESTATES, key, _SAME, now=now)
+            if (LinkKind.CONTRADICTS, disputed.key) in made:
+                _ask_for_review(comparison, locked[disputed.key], disputed.decision, now=now)
     return True
 
 
@@ -60,10 +70,25 @@ def person_said_both_hold(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID
     return links.filter(kind=LinkKind.BOTH_HOLD).exists()
 
 
-def _embed_remaining(memory: Memory, retired: Sequence[Retired[uuid.UUID]]) -> Embedded | None:
-    """The vectors of what is left of the memory; before the transaction opens."""
-    text = remaining_text(memory, retired)
-    return embed_or_none([passages_to_embed(text, memory.speaker, memory.context)]) if text else None
+def _list_both_hold(comparison: MemoryComparison) -> frozenset[uuid.UUID]:
+    """The earlier memories of which a person said that they hold beside the newer one."""
+    links = MemoryLink.objects.in_scope(comparison.scope).filter(memory_id=comparison.memory.pk)
+    return frozenset(links.filter(kind=LinkKind.BOTH_HOLD).order_by().values_list("other_id", flat=True))
+
+
+def _embed_remaining(
+    comparison: MemoryComparison, retired: Mapping[uuid.UUID, Sequence[Retired[uuid.UUID]]]
+) -> dict[uuid.UUID, Embedded]:
+    """The vectors of what is left of each memory, where anything is and they can be made; before the transaction."""
+    memories = comparison.memories
+    unsearched = list_unsearched_spans([memories[key] for key in retired])
+    texts = {key: remaining_text(memories[key], ones, unsearched[key]) for key, ones in retired.items()}
+    left = [key for key, text in texts.items() if text]
+    passages = [passages_to_embed(texts[key], memories[key].speaker, memories[key].context) for key in left]
+    embedded = embed_or_none(passages) if left else None
+    if embedded is None:
+        return {}
+    return {key: embedded.only([place]) for place, key in enumerate(left)}
 
 
 def _lock(comparison: MemoryComparison) -> dict[uuid.UUID, Memory] | None:
@@ -101,33 +126,32 @@ def _retire(
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     newer = locked[comparison.memory.pk]
     sure = [one for one in retired if one.holds or one.decision.confidence >= LEAST_CONFIDENCE]
-    going = _list_open(older, sure)
-    if not going or person_said_both_hold(comparison.scope, newer.pk, older.pk):
+    known = list_retired(older)
+    going = _list_open(known, sure)
+    if not going:
         return
     if len(going) < len(retired):
         # The vectors were made of a text without those that are kept.
         embedded = None
-    if older.pk != newer.pk and search_what_holds(older, going):
-        embedded = None
-    if remaining_text(older, going):
+    unsearched = [*spans_of(older.retired_spans), *((one.start, one.end) for one in known if one.holds)]
+    if older.pk != newer.pk and search_what_holds(older, going, unsearched):
+        embedded, unsearched = None, spans_of(older.retired_spans)
+    if remaining_text(older, going, unsearched):
         _retire_part(comparison, older, going, newer=newer, embedded=embedded, now=now)
     elif older.pk != newer.pk:
         _supersede(comparison, older, newer, _surest(going), now=now)
 
 
-def _list_open(older: Memory, retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
+def _list_open(known: Sequence[RetiredBefore], retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
     """Without what was retired already, and what a person took back: that is never retired again."""
-    rows = RetiredStatement.objects.filter(namespace_id=older.namespace_id, memory_id=older.pk)
-    known = list(rows.values_list("start", "end", "withdrawn_at", "valid_to"))
-    starts = {start for start, *_ in known}
+    starts = {one.start for one in known}
     # What left search only may still be taken back.
-    ended = {start for start, _, _, valid_to in known if valid_to < HOLDS_ON}
-    kept = [(start, end) for start, end, withdrawn_at, _ in known if withdrawn_at is not None]
+    ended = {one.start for one in known if one.ended}
     return [
         one
         for one in retired
         if one.start not in (starts if one.holds else ended)
-        and not any(one.start < end and start < one.end for start, end in kept)
+        and not any(kept.withdrawn and kept.start < one.end and one.start < kept.end for kept in known)
     ]
 
 
@@ -186,47 +210,78 @@ def _name_judge(comparison: MemoryComparison) -> dict[str, str]:
     return {"judge": comparison.judge} if comparison.judge else {}
 
 
-def _link_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory], *, now: datetime) -> None:
-    """Links the memory to what gives way to it, but for what a language model judged to hold beside it."""
-    newer = locked[comparison.memory.pk]
-    for one in comparison.settled.linked:
-        unsure = one.decision.confidence < LEAST_CONFIDENCE
-        if unsure and unsure_pairs.both_hold(newer, locked[one.key], start=one.start):
-            continue
-        _link(comparison, LinkKind.SUPERSEDES, one.key, one.decision, words=(one.start, one.end), now=now)
+@dataclass(frozen=True, slots=True)
+class _NewLink:
+    """What the memory is to `other`. `words`: those of the other that are meant, where not all of it is."""
+
+    kind: LinkKind
+    other: uuid.UUID
+    decision: Decision
+    words: tuple[int, int] | None = None
+
+
+def _list_links(
+    comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory], both_hold: Container[uuid.UUID]
+) -> list[_NewLink]:
+    """The memory's links to what gives way to it, but for what a person or a language model says to hold beside it; to
+    what it contradicts; and to what says the same."""
+    settled = comparison.settled
+    links = [
+        _NewLink(LinkKind.SUPERSEDES, one.key, one.decision, (one.start, one.end))
+        for one in _list_formers(comparison, locked)
+        if one.key not in both_hold
+    ]
+    links += [_NewLink(LinkKind.CONTRADICTS, one.key, one.decision) for one in settled.review]
+    return links + [_NewLink(LinkKind.RESTATES, key, _SAME) for key in comparison.same if key in locked]
+
+
+def _list_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory]) -> list[Linked[uuid.UUID]]:
+    """What gives way to the memory, but for what a language model judged to hold beside it."""
+    linked = comparison.settled.linked
+    if all(one.decision.confidence >= LEAST_CONFIDENCE for one in linked):
+        return linked
+    held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked)
+    return [one for one in linked if one.decision.confidence >= LEAST_CONFIDENCE or (one.key, one.start) not in held]
 
 
 def _link(
-    comparison: MemoryComparison,
-    kind: LinkKind,
-    other: uuid.UUID,
-    decision: Decision,
-    *,
-    words: tuple[int, int] | None = None,
-    now: datetime,
-) -> bool:
-    """Links the memory to the other, once; whether that is new. What a person said of the two stays as it is. `words`:
-    those of the other that are meant."""
+    comparison: MemoryComparison, links: Sequence[_NewLink], *, now: datetime
+) -> frozenset[tuple[LinkKind, uuid.UUID]]:
+    """Links the memory to others, to each once in a kind; returns which links are new."""
     scope, newer_id = comparison.scope, comparison.memory.pk
-    if other == newer_id or (kind is LinkKind.SUPERSEDES and person_said_both_hold(scope, newer_id, other)):
-        return False
-    defaults = {
-        "reason": decision.reason[:MAX_REASON_CHARS],
-        "confidence": decision.confidence,
-        "actor": scope.actor,
-        "created_at": now,
-        "start": words[0] if words else None,
-        "end": words[1] if words else None,
-    }
-    _, made = MemoryLink.objects.get_or_create(
-        namespace_id=scope.namespace_id, memory_id=newer_id, other_id=other, kind=kind, defaults=defaults
+    if not links:
+        return frozenset()
+    others = {one.other for one in links}
+    rows = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id__in=others).order_by()
+    known = {(LinkKind(kind), other) for kind, other in rows.values_list("kind", "other_id")}
+    wanted: dict[tuple[LinkKind, uuid.UUID], _NewLink] = {}
+    for one in links:
+        if one.other != newer_id and (one.kind, one.other) not in known:
+            wanted.setdefault((one.kind, one.other), one)
+    MemoryLink.objects.bulk_create(
+        (
+            MemoryLink(
+                namespace_id=scope.namespace_id,
+                memory_id=newer_id,
+                kind=one.kind,
+                other_id=one.other,
+                reason=one.decision.reason[:MAX_REASON_CHARS],
+                confidence=one.decision.confidence,
+                actor=scope.actor,
+                created_at=now,
+                start=one.words[0] if one.words else None,
+                end=one.words[1] if one.words else None,
+            )
+            for one in wanted.values()
+        ),
+        ignore_conflicts=True,
     )
-    return made
+    return frozenset(wanted)
 
 
 def _ask_for_review(comparison: MemoryComparison, older: Memory, decision: Decision, *, now: datetime) -> None:
-    made = _link(comparison, LinkKind.CONTRADICTS, older.pk, decision, now=now)
-    if not made or older.review or decision.relation is not Relation.CONTRADICTS:
+    """Has a person look at an earlier memory that waits for no other review."""
+    if older.review or decision.relation is not Relation.CONTRADICTS:
         return
     older.review = Review.CONTRADICTION
     older.revision += 1

@@ -8,6 +8,7 @@ Every function changes rows only and belongs inside the transaction that locks t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from memory.models.memory import spans_of
 from memory.services.index import entries
 from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.entries import Indexed
-from memory.services.index.searchable_text import list_unsearched_spans, searchable_text
+from memory.services.index.searchable_text import Span, searchable_text
 from memory.services.jobs import queue
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.summaries import stale
@@ -48,9 +49,37 @@ def reason_of(decision: Decision) -> str:
     return (_REASONS[decision.change.kind] if decision.change else decision.reason)[:MAX_REASON_CHARS]
 
 
-def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]]) -> str:
-    """What the memory is searched by when these statements are gone too; empty when no word is left."""
-    text = live_text(memory.text, [*list_unsearched_spans(memory), *((one.start, one.end) for one in retired)])
+@dataclass(frozen=True, slots=True)
+class RetiredBefore:
+    """The statement at [start, end) of a memory that was retired before. `ended`: it was said to be over; else it left
+    search only. `withdrawn`: it counts again, for good."""
+
+    start: int
+    end: int
+    ended: bool
+    withdrawn: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds and is out of search."""
+        return not (self.ended or self.withdrawn)
+
+
+def list_retired(memory: Memory) -> list[RetiredBefore]:
+    """What was retired of the memory, and what of that was withdrawn."""
+    rows = _rows(memory).values_list("start", "end", "valid_to", "withdrawn_at")
+    return [
+        RetiredBefore(start, end, ended=valid_to < HOLDS_ON, withdrawn=withdrawn_at is not None)
+        for start, end, valid_to, withdrawn_at in rows
+    ]
+
+
+def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]], unsearched: Sequence[Span]) -> str:
+    """What the memory is searched by when these statements are gone too; empty when no word is left.
+
+    `unsearched`: what is out of search already (`searchable_text.list_unsearched_spans`).
+    """
+    text = live_text(memory.text, [*unsearched, *((one.start, one.end) for one in retired)])
     return text if any(character.isalnum() for character in text) else ""
 
 
@@ -89,10 +118,15 @@ def retire(
     stale.mark(memory)
 
 
-def search_what_holds(memory: Memory, retired: Sequence[Retired[UUID]]) -> bool:
-    """Has what left search only count again if nothing else would be left to find the memory by; whether it did."""
+def search_what_holds(memory: Memory, retired: Sequence[Retired[UUID]], unsearched: Sequence[Span]) -> bool:
+    """Has what left search only count again if nothing else would be left to find the memory by; whether it did.
+
+    `unsearched`: as for `remaining_text`.
+    """
     spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in retired)]
-    if remaining_text(memory, retired) or not any(character.isalnum() for character in live_text(memory.text, spans)):
+    if remaining_text(memory, retired, unsearched) or not any(
+        character.isalnum() for character in live_text(memory.text, spans)
+    ):
         return False
     return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
 

@@ -18,7 +18,6 @@ from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue, runner
 from memory.services.memories import give_back, waiting_turns
-from memory.services.memories.clause_meanings import KnownVectors
 from memory.services.memories.comparison import (
     MemoryComparison,
     decide,
@@ -121,9 +120,8 @@ def compare_with_earlier(
 
     Raises EmbeddingUnavailable, and Conflict when the memories are changed again and again while they are compared.
     """
-    vectors = comparison.vectors if comparison is not None else KnownVectors()
     for _ in range(_TRIES):
-        comparison = comparison or read_memory(scope, memory_id, vectors)
+        comparison = comparison or read_memory(scope, memory_id)
         if comparison is None:
             return
         find_earlier(comparison)
@@ -154,7 +152,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
             waiting_turns.skip(waiting)
         elif turns:
             said = select_said_by_people(rows).filter(turn__lte=turns[-1])
-            for memory, comparison in read_ahead(scope, said, KnownVectors()):
+            for memory, comparison in read_ahead(scope, said):
                 if _is_time_to_end(deadline):
                     return sum(one <= reached for one in turns)
                 _settle_or_queue(scope, memory.pk, comparison, now=now)

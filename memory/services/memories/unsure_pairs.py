@@ -71,12 +71,14 @@ def texts_hash(older: Memory, newer: Memory) -> bytes:
     return hashlib.sha256(bytes(older.content_hash) + bytes(newer.content_hash)).digest()
 
 
-def both_hold(newer: Memory, older: Memory, *, start: int) -> bool:
-    """Whether a language model judged that what the older memory says from `start` on holds beside the newer one."""
-    judged = UnsurePair.objects.filter(
-        namespace_id=newer.namespace_id, newer_id=newer.pk, older_id=older.pk, start=start
+def list_both_hold(newer: Memory, memories: Mapping[uuid.UUID, Memory]) -> frozenset[tuple[uuid.UUID, int]]:
+    """What a language model judged to hold beside the newer memory, by these texts: memories, each with where what it
+    says begins."""
+    judged = UnsurePair.objects.filter(namespace_id=newer.namespace_id, newer_id=newer.pk, older_id__in=list(memories))
+    rows = judged.filter(verdict=PairVerdict.BOTH_HOLD).values_list("older_id", "start", "texts_hash")
+    return frozenset(
+        (older, start) for older, start, texts in rows if bytes(texts) == texts_hash(memories[older], newer)
     )
-    return judged.filter(verdict=PairVerdict.BOTH_HOLD, texts_hash=texts_hash(older, newer)).exists()
 
 
 Place = tuple[uuid.UUID, uuid.UUID, int | None]

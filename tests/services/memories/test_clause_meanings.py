@@ -1,4 +1,4 @@
-"""Vectors are made of clauses when it is asked how near they are, and once a run."""
+"""Vectors are made of clauses when it is asked how near they are, and once in a while."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from memory.caches import for_seconds
 from memory.governance.likelihood import Nearness
 from memory.services.index.embedding_model import ActiveModel, active_model
 from memory.services.memories import clause_meanings, settle
-from memory.services.memories.clause_meanings import MOST_COMPARED, ClauseMeanings, KnownVectors
+from memory.services.memories.clause_meanings import MOST_COMPARED, ClauseMeanings
 
 pytestmark = pytest.mark.django_db
 
@@ -37,8 +38,7 @@ def embedded(monkeypatch) -> list[str]:
 
 
 def test_a_clause_is_embedded_when_it_is_measured_and_once(embedded):
-    vectors = KnownVectors()
-    meanings = ClauseMeanings(active_model(), [NEW], vectors)
+    meanings = ClauseMeanings(active_model(), [NEW])
     meanings.add([OLD, OTHER])
     assert meanings.know(NEW, NEW, OLD)
     assert meanings.know(NEW, NEW, OTHER)
@@ -51,12 +51,12 @@ def test_a_clause_is_embedded_when_it_is_measured_and_once(embedded):
     assert near == {OLD: Nearness(pytest.approx(float(new @ old), abs=1e-3), pytest.approx(float(new @ old), abs=1e-3))}
 
     embedded.clear()
-    ClauseMeanings(active_model(), [OLD], vectors).measure(OLD, OLD, [NEW])
+    ClauseMeanings(active_model(), [OLD]).measure(OLD, OLD, [NEW])
     assert embedded == []
 
 
 def test_no_more_is_known_than_may_be_compared():
-    meanings = ClauseMeanings(active_model(), [NEW], KnownVectors())
+    meanings = ClauseMeanings(active_model(), [NEW])
     earlier = [f"Crate {number} stands in the hall." for number in range(2 * MOST_COMPARED)]
     meanings.add(earlier)
     assert [one for one in earlier if meanings.know(NEW, NEW, one)] == earlier[: MOST_COMPARED - 1]
@@ -64,17 +64,17 @@ def test_no_more_is_known_than_may_be_compared():
 
 def test_of_another_model_no_cosine_is_known(monkeypatch):
     monkeypatch.setattr(ActiveModel, "is_minilm", False)
-    meanings = ClauseMeanings(active_model(), [NEW], KnownVectors())
+    meanings = ClauseMeanings(active_model(), [NEW])
     meanings.add([OLD])
     assert not meanings.know(NEW, NEW, OLD)
 
 
-def test_a_run_forgets_vectors_before_they_are_too_many(embedded, monkeypatch):
-    monkeypatch.setattr(clause_meanings, "MOST_KEPT", 2)
-    vectors, model = KnownVectors(), active_model()
-    first = vectors.embed(model, [NEW, OLD])
-    assert list(vectors.embed(model, [OTHER])) == [OTHER]
-    again = vectors.embed(model, [NEW])
+def test_no_more_vectors_are_kept_than_may_be(embedded, monkeypatch):
+    monkeypatch.setattr(clause_meanings, "_vectors", for_seconds(600, most=2))
+    model = active_model()
+    first = clause_meanings.embed(model, [NEW, OLD])
+    assert list(clause_meanings.embed(model, [OTHER])) == [OTHER]
+    again = clause_meanings.embed(model, [NEW])
     assert embedded == [NEW, OLD, OTHER, NEW]
     assert np.allclose(again[NEW], first[NEW], atol=1e-3)
 
