@@ -1,8 +1,8 @@
 """The time that a question asks about: "last week", "in May 2023", 上个月 become spans; and whether it asks when.
 
-The patterns of `timewords` find the phrases, and dateparser reads dates and counts: left to search a question by
-itself it takes "may", "march", "the sun" and port numbers for dates, and does not know seasons, weekends, 去年五月 or
-三天前, which are reckoned here. A question without a cue of time costs one regular expression.
+The patterns of `timewords` find the phrases, and dateparser reads dates: left to search a question by itself it takes
+"may", "march", "the sun" and port numbers for dates, and does not know seasons, weekends, 去年五月 or 三天前, which are
+reckoned here. A question without a cue of time costs one regular expression.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+
+from dateutil.relativedelta import relativedelta
 
 from memory.text.periods import DAY, YEARS_BACK, CalendarSpan, in_latest_years, months, period
 from memory.text.timewords import (
@@ -109,13 +111,24 @@ def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: da
         yield Span(start, stop, phrase)
 
 
-@lru_cache(maxsize=1024)
 def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
-    """What dateparser makes of an English phrase: the time, and how exact it is (day, week, month, year)."""
+    """What dateparser makes of an English phrase: a time of the day that is meant, and how exact it is (day, week,
+    month, year)."""
+    # A phrase takes it milliseconds; what it means is the same all day.
+    return _read_on(phrase, period(now, "day").start)
+
+
+@lru_cache(maxsize=1024)
+def _read_on(phrase: str, today: datetime) -> tuple[datetime, str] | None:
     # It takes a tenth of a second to import: only questions that name a time wait for it, and only the first of them.
     from dateparser.date import DateDataParser  # noqa: PLC0415
 
-    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": "past", "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": False}
+    settings = {
+        "RELATIVE_BASE": today,
+        "PREFER_DATES_FROM": "past",
+        "TIMEZONE": "UTC",
+        "RETURN_AS_TIMEZONE_AWARE": False,
+    }
     data = DateDataParser(languages=["en"], settings=settings).get_date_data(phrase)
     return (data.date_obj, data.period) if data.date_obj else None
 
@@ -251,8 +264,12 @@ def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
 
 
 def _back(count: int, unit: str, now: datetime) -> datetime | None:
-    found = _read(f"{3 * count} months ago" if unit == "quarter" else f"{count} {unit}s ago", now)
-    return found[0] if found else None
+    """The moment so many units before; None before the year 1."""
+    amount = {"months": 3 * count} if unit == "quarter" else {f"{unit}s": count}
+    try:
+        return now - relativedelta(**amount)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _unit_ago(count: int, unit: str, now: datetime) -> CalendarSpan | None:

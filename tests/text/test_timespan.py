@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.text.timespan import EARLIEST, MOST_PHRASES, asks_when, spans
+from memory.text.timespan import EARLIEST, MOST_PHRASES, _read_on, asks_when, spans
 
 NOW = datetime(2024, 3, 13, 15, 0, tzinfo=UTC)
 
@@ -272,6 +272,32 @@ How much does it cost?
 去年的预算是多少
 谁结婚了
 """.strip().splitlines()
+
+
+def test_a_phrase_is_read_once_a_day():
+    _read_on.cache_clear()
+    for hour in range(24):
+        assert found("What did Ada say last week?", NOW.replace(hour=hour)) == ["2024-03-04..2024-03-11"]
+    assert _read_on.cache_info().misses == 1
+    assert found("What did Ada say last week?", NOW + timedelta(days=5)) == ["2024-03-11..2024-03-18"]
+
+
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [
+        ("What happened 2 hours ago?", "2024-03-13T12:00"),
+        ("What happened in the last 3 months?", "2023-12-13T15:00"),
+        ("What happened in the last 2 quarters?", "2023-09-13T15:00"),
+        ("过去三天发生了什么", "2024-03-10T15:00"),
+    ],
+)
+def test_units_are_counted_back_to_the_minute(question, begins):
+    [span] = spans(question, NOW)
+    assert _short(span.start) == begins
+
+
+def test_before_the_first_year_there_is_nothing():
+    assert spans("What happened 2100 years ago?", NOW) == []
 
 
 @pytest.mark.parametrize("text", ASKS_WHEN)

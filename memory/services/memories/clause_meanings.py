@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -14,22 +15,27 @@ from memory.text.clauses import clauses
 # Texts of one comparison of which the meaning may be asked for.
 MOST_COMPARED = 100
 # The turns of a session are near the same earlier ones, and so are those that come a little later: vectors of so many
-# texts (3 MB) are kept for so long.
+# texts (3 MB) are kept for so long, by a hash of the text.
 MOST_KEPT = 2_000
 KEPT_SECONDS = 600.0
 
-_vectors: Cache[tuple[int, str], np.ndarray] = for_seconds(KEPT_SECONDS, most=MOST_KEPT)
+_vectors: Cache[tuple[int, bytes], np.ndarray] = for_seconds(KEPT_SECONDS, most=MOST_KEPT)
 
 
 def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
     """float32 [dimensions] of each of the texts, by the model. Raises EmbeddingUnavailable."""
-    found = {text: _vectors.get((model.id, text)) for text in texts}
-    new = [text for text, vector in found.items() if vector is None]
+    known = {text: _vectors.get(_key(model, text)) for text in texts}
+    vectors = {text: vector for text, vector in known.items() if vector is not None}
+    new = [text for text in known if text not in vectors]
     if new:
-        # Each is copied, or the one that is asked for most would keep all that were made with it.
-        made = {text: vector.copy() for text, vector in zip(new, model.embed(new), strict=True)}
-        found.update((text, _vectors.put((model.id, text), vector)) for text, vector in made.items())
-    return {text: vector for text, vector in found.items() if vector is not None}
+        for text, vector in zip(new, model.embed(new), strict=True):
+            # Copied, or the one that is asked for most would keep all that were made with it.
+            vectors[text] = _vectors.put(_key(model, text), vector.copy())
+    return vectors
+
+
+def _key(model: ActiveModel, text: str) -> tuple[int, bytes]:
+    return model.id, hashlib.sha256(text.encode()).digest()
 
 
 class ClauseMeanings:

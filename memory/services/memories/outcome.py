@@ -56,8 +56,8 @@ def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
         for key, ones in retired.items():
             if key not in both_hold:
                 _retire(comparison, locked, locked[key], ones, embedded=embedded.get(key), now=now)
-        unsure_pairs.note(comparison.scope, locked[comparison.memory.pk], locked, settled.unsure, now=now)
         made = _link(comparison, _list_links(comparison, locked, both_hold), now=now)
+        unsure_pairs.note(comparison.scope, locked[comparison.memory.pk], locked, settled.unsure, now=now)
         for disputed in settled.review:
             if (LinkKind.CONTRADICTS, disputed.key) in made:
                 _ask_for_review(comparison, locked[disputed.key], disputed.decision, now=now)
