@@ -5,9 +5,10 @@
 
 `--server` is the process of `make run`; the worker is found below it. Fills a namespace with turns while the worker is
 held by SIGSTOP, so that there is much to do in the background, then sends queries with eight clients in windows of some
-seconds, with the worker held in every other one; then the same with batches. Prints one JSON object: requests a second
-in both kinds of windows, their ratio, and the processor time that all of MemOS took for a request: where others use the
-machine, too, the ratio of those says what the worker takes.
+seconds, with the worker held in every other one; then the same with batches, and in every third window the engine
+alone embeds the same texts, with the worker held. Prints one JSON object: requests (of batches: turns) a second in each
+kind of windows, their ratios, and the processor time that each took: where others use the machine, too, the ratios of
+those say what the worker takes, and what a batch takes beside the engine.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,8 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.serving import Client, engine_alone, questions, turns
+from bench.serving import Client, questions, turns
+from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 
 
 def send_signal(pid: int, number: signal.Signals) -> None:
@@ -79,26 +81,31 @@ def processor_seconds(server: int) -> float:
     return total
 
 
-def alternate(server: int, windows: int, seconds: float, clients: int, send: Callable[[int], int]) -> dict[str, object]:
-    """Figures with the worker held and at work, window by window."""
-    worker = worker_of(server)
-    rates: dict[str, list[float]] = {"held": [], "working": []}
-    costs: dict[str, list[float]] = {"held": [], "working": []}
+def compare(
+    server: int, windows: int, seconds: float, kinds: Mapping[str, tuple[int, Callable[[int], int]]]
+) -> dict[str, object]:
+    """What each kind of windows achieves: so many clients that send. The worker is held in all but `working`."""
+    worker, own = worker_of(server), psutil.Process()
+    rates: dict[str, list[float]] = {kind: [] for kind in kinds}
+    costs: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(windows):
-        for state, number in (("held", signal.SIGSTOP), ("working", signal.SIGCONT)):
-            send_signal(worker, number)
+        for kind, (clients, send) in kinds.items():
+            send_signal(worker, signal.SIGCONT if kind == "working" else signal.SIGSTOP)
             used, started = processor_seconds(server), time.perf_counter()
+            used_here = sum(own.cpu_times()[:2])
             rate = count_in(seconds, clients, send)
             count = rate * (time.perf_counter() - started)
-            rates[state].append(rate)
-            costs[state].append((processor_seconds(server) - used) / count * 1000)
-    mean = {state: statistics.mean(values) for state, values in rates.items()}
-    cost = {state: statistics.mean(values) for state, values in costs.items()}
+            spent = sum(own.cpu_times()[:2]) - used_here if kind == "engine" else processor_seconds(server) - used
+            rates[kind].append(rate)
+            costs[kind].append(spent / count * 1000)
+    mean = {kind: statistics.mean(values) for kind, values in rates.items()}
+    cost = {kind: statistics.mean(values) for kind, values in costs.items()}
+    against = "engine" if "engine" in kinds else "held"
     return {
-        "per_second": {state: round(value, 1) for state, value in mean.items()},
-        "ratio": round(mean["working"] / mean["held"], 3),
-        "processor_ms_each": {state: round(value, 2) for state, value in cost.items()},
-        "ratio_by_processor": round(cost["held"] / cost["working"], 3),
+        "per_second": {kind: round(value, 1) for kind, value in mean.items()},
+        f"share_of_{against}": {kind: round(value / mean[against], 3) for kind, value in mean.items()},
+        "processor_ms_each": {kind: round(value, 2) for kind, value in cost.items()},
+        f"share_of_{against}_by_processor": {kind: round(cost[against] / value, 3) for kind, value in cost.items()},
     }
 
 
@@ -116,6 +123,8 @@ def main() -> None:
     client, run = Client(options.base, options.key), uuid.uuid4().hex[:8]
     texts, asked = turns(options.turns), questions(200)
     namespace = f"yielding-{run}"
+    engine = MiniLMEmbedding(DEFAULT_MODEL, model_dir=options.model_dir, threads=2)
+    engine.embed(texts[:50])
 
     def batch(number: int, target: str = "") -> int:
         part = [texts[(number * 200 + place) % len(texts)] for place in range(200)]
@@ -138,6 +147,11 @@ def main() -> None:
         client.post("/v1/query", body)
         return 1
 
+    def embed(number: int) -> int:
+        part = [texts[(number * 200 + place) % len(texts)] for place in range(200)]
+        engine.embed(part)
+        return len(part)
+
     worker = worker_of(options.server)
     try:
         send_signal(worker, signal.SIGSTOP)
@@ -146,9 +160,10 @@ def main() -> None:
         for number in range(50):
             query(number)
         common = (options.server, options.windows, options.seconds)
-        result: dict[str, object] = {"query_8": alternate(*common, 8, query), "batch": alternate(*common, 1, batch)}
-        send_signal(worker, signal.SIGSTOP)
-        result["engine"] = engine_alone(texts[:1000], options.model_dir)
+        result = {
+            "query_8": compare(*common, {"held": (8, query), "working": (8, query)}),
+            "batch": compare(*common, {"held": (1, batch), "working": (1, batch), "engine": (1, embed)}),
+        }
     finally:
         send_signal(worker, signal.SIGCONT)
     print(json.dumps(result))

@@ -26,8 +26,8 @@ BUSY_SHARE = 0.12
 UNKNOWN_SHARE = 0.5
 # While new turns have waited for longer, all work is given more time, and from URGENT_LAG on the whole of it, whatever
 # requests do: the turns would wait for the pauses of other jobs, too.
-PATIENT_LAG = timedelta(seconds=90)
-URGENT_LAG = timedelta(seconds=180)
+PATIENT_LAG = timedelta(seconds=120)
+URGENT_LAG = timedelta(seconds=240)
 # Shorter pauses are added up; in a long one the work looks up after each LOOK_SECONDS whether it still has to wait.
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 10.0
