@@ -23,7 +23,8 @@ COPY ops ops/
 COPY templates templates/
 COPY locale locale/
 COPY deploy deploy/
-RUN pybabel compile --directory=locale --domain=django
+RUN python -c "from pathlib import Path; import polib; \
+    [polib.pofile(str(po)).save_as_mofile(str(po.with_suffix('.mo'))) for po in Path('locale').rglob('*.po')]"
 RUN python -m compileall -q memory memos_site ops deploy
 RUN python -c "from pathlib import Path; from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
     MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('/opt/memos/models'), threads=1).embed(['ready'])"

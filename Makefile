@@ -18,7 +18,7 @@ endif
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: install translations ## start everything; Ctrl-C stops it
+run: install translations $(VENV)/.compiled ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
 # What is compiled is kept between processes and runs, also where the environment keeps no byte code otherwise.
@@ -51,8 +51,15 @@ install: $(VENV)/.installed translations
 CATALOGUES := $(wildcard locale/*/LC_MESSAGES/django.po)
 translations: $(CATALOGUES:.po=.mo)
 
+# Byte code of what MemOS loads, by a process that ends: one that stays would keep what compiling leaves in its memory.
+SOURCES = $(shell find memory memos_site ops -name '*.py')
+$(VENV)/.compiled: $(VENV)/.installed $(SOURCES)
+	@env -i PATH="$$PATH" MEMOS_SECRET_KEY=only-to-compile DATABASE_URL=postgresql://nobody@localhost/nothing \
+		REDIS_URL=redis://localhost:1/0 $(BIN)/python -W ignore -m memos_site.compile
+	@touch $@
+
 %.mo: %.po | $(VENV)/.installed
-	@$(BIN)/pybabel compile --input-file=$< --output-file=$@ --locale=$(word 2,$(subst /, ,$<)) 2>/dev/null
+	@$(BIN)/python -c 'import polib, sys; polib.pofile(sys.argv[1]).save_as_mofile(sys.argv[2])' $< $@
 
 messages: install-dev ## collect the console's words into the catalogues, where their translations are written
 	@$(BIN)/python tools/messages.py

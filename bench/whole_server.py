@@ -45,7 +45,7 @@ class WholeServer:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("MEMOS_", "DATABASE_", "REDIS_", "PROMETHEUS_"))
+            if not name.startswith(("MEMOS_", "DATABASE_", "REDIS_", "PROMETHEUS_", "PYTHONDONTWRITEBYTECODE"))
         }
         own = {"MEMOS_DATA_DIR": str(folder), "MEMOS_PORT": str(self.port), "MEMOS_DEMO": "0"}
         self.environment = {**kept, **own, **settings}

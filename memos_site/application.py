@@ -144,7 +144,7 @@ def main() -> int:
     gc.disable()
     try:
         tell(asdict(_read_settings()))
-        _load()
+        load()
         return _run(tell, is_first="--again" not in sys.argv)
     except (EmbeddedError, ConfigurationError) as error:
         tell({"refusal": str(error)})
@@ -196,11 +196,12 @@ def _embedding_arguments() -> list[str] | None:
     ]
 
 
-def _load() -> None:
+def load() -> None:
     """Loads what both parts need, before they are forked, and sets it aside: a collection that looks through it would
     write into the pages that are shared. Raises ConfigurationError."""
     import_module("memos_site.wsgi")
     import_module("memory.tasks")
+    import_module("django_redis.cache")
     import_module("memory.text.tokens").count_tokens("ready")
     _let_go_of_pages("rs_bpe")
     gc.collect()

@@ -28,6 +28,9 @@ POSTGRES_OPTIONS = {
     "autovacuum_naptime": "10s",
     "max_connections": "100",
     "jit": "off",
+    # Processes that have little to do here: one reads ahead, and tables are not replicated one by one.
+    "io_workers": "1",
+    "max_logical_replication_workers": "0",
     "log_min_messages": "warning",
 }
 

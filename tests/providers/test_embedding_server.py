@@ -40,6 +40,10 @@ class ServerProcess:
         command = [sys.executable, "-m", "memory.providers.minilm.server", str(self.path)]
         self._process = subprocess.Popen([*command, "--model-dir", str(self._model_dir), "--threads", "1"])
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -235,3 +239,14 @@ def test_it_loads_no_django(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_what_makes_the_graph_ends(tmp_path):
+    server = ServerProcess(tmp_path / "embedding.sock", tmp_path / "models")
+    try:
+        EmbeddingClient(server.path, "int8").embed(["hello"])
+        mapped = Path(f"/proc/{server.pid}/maps").read_text("utf-8", "surrogateescape")
+    finally:
+        server.kill()
+    assert "/onnxruntime/" in mapped
+    assert "/onnx/" not in mapped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -36,6 +37,35 @@ def test_who_supervises_does_not_load_django() -> None:
     program = "import sys, memos_site.run; print(any(name.split('.')[0] == 'django' for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_what_is_shared_has_no_libraries_that_few_servers_use() -> None:
+    few = {"cryptography.hazmat.bindings", "httpx2", "jwt", "onnx", "onnxruntime", "openai", "segno", "tokenizers"}
+    program = (
+        "import sys, django; django.setup(); from memos_site.application import load; load(); "
+        f"print(sorted(set(sys.modules) & {few}), 'django_redis.cache' in sys.modules)"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "memos_site.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[] True\n"
+
+
+def test_what_is_loaded_once_leaves_byte_code_for_all_processes(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path / "byte code")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "memos_site.compile"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    compiled = {file.name.split(".")[0] for file in (tmp_path / "byte code").rglob("*.pyc")}
+    assert {"tasks", "wsgi", "web_worker", "gthread", "cluster", "courier", "server", "run"} <= compiled
 
 
 def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework.request import Request
 
 from memory.api.authentication import TOKEN_MARK, KeyAuthentication
-from memory.api.mcp.oauth import access_of_jwt, metadata_address
+from memory.api.mcp.oauth import metadata_address
 from memory.types import Access
 
 
@@ -15,6 +15,8 @@ class McpAuthentication(KeyAuthentication):
 
     def access_of(self, token: str) -> Access:
         if settings.MEMOS_OAUTH_ISSUER and not token.startswith(f"{TOKEN_MARK}_"):
+            from memory.api.mcp.issuer_tokens import access_of_jwt  # noqa: PLC0415 - 9 MB, for those who use it
+
             return access_of_jwt(token)
         return super().access_of(token)
 

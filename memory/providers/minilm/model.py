@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from filelock import FileLock
-from tokenizers import Encoding, Tokenizer
 
 from memory.providers.minilm.weights import (
     PRECISIONS,
@@ -24,6 +23,7 @@ from memory.providers.minilm.weights import (
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
 
 # What the model was trained with; more is cut.
 MAX_TOKENS = 256
@@ -73,6 +73,8 @@ class MiniLM:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer  # noqa: PLC0415 - not for processes that ask another for vectors
+
         tokenizer = Tokenizer.from_file(str(find_package() / "tokenizer.json"))
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()

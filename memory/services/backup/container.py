@@ -19,9 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from memory.errors import BackupDamaged, BackupError
 
 MAGIC = b"memos-backup 1\n"
@@ -45,6 +42,8 @@ class _Sealer(Protocol):
 
 class _Encrypted:
     def __init__(self, key: bytes, header: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 7 MB, for who has a key
+
         self._cipher = AESGCM(key)
         self._header = header
 
@@ -52,6 +51,8 @@ class _Encrypted:
         return self._cipher.encrypt(place, chunk, self._header)
 
     def open(self, body: bytes, place: bytes) -> bytes | None:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
+
         try:
             return self._cipher.decrypt(place, body, self._header)
         except InvalidTag:

@@ -13,18 +13,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
 from memory.enums import CubeSignature
 from memory.errors import InvalidInput
 from memory.services.imports.source import UnreadableImport
 from memory.text.json_values import fault_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SCHEMA = "memcube/1"
 MEMBER = "manifest.json"
@@ -184,6 +184,9 @@ def _verify_sender(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
             return CubeSignature.TRUSTED
         raise _error_of_signature()
     if algorithm == ED25519:
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - 7 MB, for those who have keys
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - as above
+
         try:
             public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True))
             public.verify(base64.b64decode(value, validate=True), said)
@@ -227,11 +230,15 @@ def _mark_of(secret: bytes) -> str:
 
 def _private_key() -> Ed25519PrivateKey | None:
     given = settings.MEMOS_CUBE_SIGNING_KEY
+    if not given:
+        return None
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - as above
+
     try:
-        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(given, validate=True)) if given else None
+        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(given, validate=True))
     except ValueError:
         raise InvalidInput("MEMOS_CUBE_SIGNING_KEY is no Ed25519 key: it is 32 bytes in base64.") from None
 
 
 def _public_text(key: Ed25519PublicKey) -> str:
-    return base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+    return base64.b64encode(key.public_bytes_raw()).decode()

@@ -12,12 +12,14 @@ import hmac
 import secrets
 import uuid
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 from memory.errors import Conflict
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 MARK = "whsec_"
 _SECRET_BYTES, _NONCE_BYTES = 32, 12
@@ -43,6 +45,8 @@ def sign(stored: bytes, webhook_id: uuid.UUID, *, message_id: str, at: datetime,
 
 
 def _decrypt(stored: bytes, webhook_id: uuid.UUID) -> bytes:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - 7 MB, for those who have webhooks
+
     try:
         return _cipher().decrypt(stored[:_NONCE_BYTES], stored[_NONCE_BYTES:], webhook_id.bytes)
     except InvalidTag:
@@ -54,4 +58,6 @@ def _decrypt(stored: bytes, webhook_id: uuid.UUID) -> bytes:
 
 
 def _cipher() -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - as above
+
     return AESGCM(hashlib.sha256(b"memos.webhooks:" + settings.SECRET_KEY.encode()).digest())

@@ -6,7 +6,8 @@ import os
 import random
 import uuid
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +17,17 @@ from hypothesis import strategies as st
 
 from memory.enums import LinkKind, MemoryState, Review
 from memory.models import Entity, Memory, MemoryLink, Namespace
+from memory.retrieval.filters import parse
 from memory.retrieval.fusion import Ranking
 from memory.services.entities import curate, extract
 from memory.services.erasure import requests, run
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories import edit, settle, supersede
 from memory.services.preferences.read import read_session
+from memory.services.recall.search import Ask, find
 from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory, Scope, system_access
-from tests.retrieval.columns.ways import search_by_columns, search_by_sql
+from tests.retrieval.columns.ways import as_a_process_without_columns, by_columns, search_by_columns, search_by_sql
 
 ACCESS = system_access("tests")
 # Histories by chance, other ones each time; `make fuzz` takes many.
@@ -54,6 +57,11 @@ QUESTIONS = [
     "Can you recommend an office in New York?",
     "What is the latest news of New York?",
 ]
+NARROWED: list[dict[str, Any]] = [
+    {"where": parse({"session_id": "s1"})},
+    {"where": parse({"role": "agent"})},
+    {"where": parse({"not": {"speaker": "Ada"}})},
+]
 STEPS = ("say say say edit archive restore erase supersede settle names merge weigh tag suspect link prefer").split()
 
 
@@ -71,6 +79,13 @@ class History:
             getattr(self, f"_{step}")(self.chance.choice(self.said))
         else:
             self._say(None)
+
+    def take_time(self) -> dict[str, datetime]:
+        """Nothing, a moment at which some of it had been said, or one of the last three days."""
+        hours, seconds = self.chance.randrange(72), self.chance.random()
+        now = timezone.now()
+        times = [{}, {"as_of": now - timedelta(seconds=seconds)}, {"valid_at": now - timedelta(hours=hours)}]
+        return self.chance.choice(times)
 
     def _edit(self, one: uuid.UUID) -> None:
         if self._is_active(one):
@@ -175,6 +190,17 @@ def compare(scope: Scope, text: str) -> None:
     np.testing.assert_allclose(scores(one), scores(other), rtol=0, atol=1e-6)
 
 
+def compare_narrowed(scope: Scope, text: str, narrowed: dict[str, Any]) -> None:
+    """What a process that holds the namespace finds with a filter, or at a time, is what one finds that does not."""
+    asked = Ask(text, 5, timezone.now(), dry_run=True, **narrowed)
+    one = find(scope, asked)
+    assert not by_columns(one.retrieval)
+    with as_a_process_without_columns():
+        other = find(scope, asked)
+    assert [(hit.id, hit.memory) for hit in one.hits] == [(hit.id, hit.memory) for hit in other.hits]
+    assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in other.hits], abs=1e-6)
+
+
 def scores(ranking: Ranking) -> np.ndarray:
     return sum((ranking.weights[name] * value for name, value in ranking.values.items()), np.zeros(len(ranking.ids)))
 
@@ -191,6 +217,7 @@ def test_whatever_has_been_written_both_ways_find_the_same(opened, steps, seed):
         history.take(step)
         for text in history.chance.sample(QUESTIONS, 2):
             compare(history.scope, text)
+        compare_narrowed(history.scope, text, history.chance.choice(NARROWED) | history.take_time())
 
 
 @pytest.mark.django_db(transaction=True)
