@@ -178,8 +178,19 @@ def index_entities() -> int:
 @job
 def settle_memories() -> int:
     """Looks at what new memories do to earlier ones; what is left waits a minute."""
+    return _settle(helper=0)
+
+
+@job
+def help_settling(helper: int) -> int:
+    """As settle_memories, beside it, in namespaces that no other run has: new memories have waited for long."""
+    return _settle(helper=helper)
+
+
+def _settle(*, helper: int) -> int:
+    seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     try:
-        return settle.settle_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+        return settle.settle_pending(now=timezone.now(), seconds=seconds, helper=helper)
     except EmbeddingUnavailable as error:
         log.warning("new memories are not compared with earlier ones yet", extra={"reason": error.message})
         return 0

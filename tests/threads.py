@@ -1,4 +1,4 @@
-"""Calls that tests run at once."""
+"""Calls that tests run at once, and a connection beside their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 
@@ -32,3 +33,10 @@ def wait_until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.01)
+
+
+def other_connection() -> psycopg.Connection[Any]:
+    """A connection of its own, as another process has one."""
+    given = connection.get_connection_params()
+    names = ("host", "port", "user", "password", "dbname")
+    return psycopg.connect(**{name: given[name] for name in names if given.get(name)}, autocommit=True)

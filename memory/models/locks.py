@@ -44,6 +44,8 @@ class Lock(Enum):
     # Whoever reserves a call of a model: of a namespace, and then of a key.
     BUDGET = "memos.budget"
     BUDGET_OF_KEY = "memos.budget_of_key"
+    # Whoever compares its turns with earlier memories. With it goes SETTLE, shared: an older MemOS has that for itself.
+    SETTLE_NAMESPACE = "memos.settle"
     # Two who store what the same person prefers would store it twice. Taken before the session's row.
     PREFERENCES = "memos.preferences"
     # Whoever changes the tree; an erasure takes it after its memories' rows.
@@ -61,21 +63,25 @@ class Lock(Enum):
 
 
 @contextmanager
-def try_lock(lock: Lock, row: uuid.UUID | None = None, *, on: Any = connection) -> Iterator[bool]:
+def try_lock(
+    lock: Lock, of: int | uuid.UUID | None = None, *, on: Any = connection, shared: bool = False
+) -> Iterator[bool]:
     """Inside, whether the caller has the lock, which is let go at the end; it does not wait.
 
-    `on`: the connection that has it, Django's or one of psycopg in autocommit. One connection may take a lock again.
+    `of`: the id of the namespace or of the row. `on`: the connection that has it, Django's or one of psycopg in
+    autocommit. One connection may take a lock again. Those who take it `shared` have it together.
     """
-    key, parameters = _key(lock, row)
+    key, parameters = _key(lock, of)
+    kind = "_shared" if shared else ""
     with on.cursor() as cursor:
-        cursor.execute(f"SELECT pg_try_advisory_lock({key})", parameters)
+        cursor.execute(f"SELECT pg_try_advisory_lock{kind}({key})", parameters)
         got = bool(cursor.fetchone()[0])
     try:
         yield got
     finally:
         if got:
             with on.cursor() as cursor:
-                cursor.execute(f"SELECT pg_advisory_unlock({key})", parameters)
+                cursor.execute(f"SELECT pg_advisory_unlock{kind}({key})", parameters)
 
 
 def try_lock_in_session(lock: Lock, *, on: Any) -> bool:

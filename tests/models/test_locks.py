@@ -14,6 +14,7 @@ import pytest
 from django.db import connection, transaction
 
 from memory.models.locks import Lock, _key, lock_in_transaction, try_lock, try_lock_in_transaction
+from tests.threads import other_connection
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = "memory/models/locks.py"
@@ -29,6 +30,7 @@ OF_NAMESPACES = {
     Lock.MAP,
     Lock.POLICY,
     Lock.PREFERENCES,
+    Lock.SETTLE_NAMESPACE,
     Lock.SUPERSEDE,
     Lock.TREE,
     Lock.VECTORS,
@@ -43,10 +45,7 @@ def subject(lock: Lock) -> int | uuid.UUID | None:
 @pytest.fixture
 def other(transactional_db: None) -> Iterator[psycopg.Connection[Any]]:
     """A second connection to the database of the tests."""
-    where = connection.get_connection_params()
-    with psycopg.connect(
-        host=where["host"], port=where.get("port"), user=where["user"], dbname=where["dbname"], autocommit=True
-    ) as opened:
+    with other_connection() as opened:
         yield opened
 
 
@@ -105,6 +104,16 @@ def test_who_tries_a_lock_that_another_connection_has_is_told_so(other, lock):
 def test_a_lock_of_one_row_is_none_of_another(other):
     with try_lock(Lock.ERASURE, ROW, on=other), try_lock(Lock.ERASURE, uuid.UUID(int=1)) as mine:
         assert mine
+
+
+def test_a_lock_of_a_namespace_can_be_tried_and_shared(other):
+    lock = Lock.SETTLE_NAMESPACE
+    with try_lock(lock, NAMESPACE, on=other), try_lock(lock, NAMESPACE) as mine, try_lock(lock, NAMESPACE + 1) as free:
+        assert (mine, free) == (False, True)
+    with try_lock(Lock.SETTLE, on=other, shared=True) as theirs, try_lock(Lock.SETTLE, shared=True) as mine:
+        assert (theirs, mine) == (True, True)
+        assert not is_free(other, Lock.SETTLE)
+    assert is_free(other, Lock.SETTLE)
 
 
 def test_a_lock_is_let_go_when_what_was_done_under_it_fails(other):
@@ -179,7 +188,7 @@ FORMER = {
 # Those that no release had.
 NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
-    Lock.PREFERENCES, Lock.TREE,
+    Lock.PREFERENCES, Lock.SETTLE_NAMESPACE, Lock.TREE,
 }  # fmt: skip
 
 

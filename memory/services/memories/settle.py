@@ -10,7 +10,10 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.utils import timezone
 
 from memory import caller
 from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
@@ -36,36 +39,55 @@ from memory.types import Scope
 log = logging.getLogger("memos.settling")
 
 BATCH = 100
+# Once turns have waited for so long, further runs begin beside the one that the clock has queued, and so many at most.
+HELP_LAG = timedelta(seconds=60)
+MOST_HELPERS = 15
 # Looks at a memory that is changed meanwhile.
 _TRIES = 3
 
 
-def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
+def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int = 0) -> int:
     """Looks at the memories that came since the last run; returns how many.
 
-    Ends after about `seconds` and goes on in the next run. Idempotent; one run at a time, another does nothing. A
-    memory that cannot be looked at becomes a job of its own and keeps nobody waiting. Raises EmbeddingUnavailable.
+    Ends after about `seconds` and goes on in the next run. Idempotent; several runs share the namespaces. Once turns
+    have waited for HELP_LAG, each run queues one more, for a worker that has nothing to do; `helper` is the number of
+    this one, 0 of the clock's. A memory that cannot be looked at becomes a job of its own and keeps nobody waiting.
+    Raises EmbeddingUnavailable.
     """
     deadline = time.monotonic() + seconds
     total = 0
-    with try_lock(Lock.SETTLE) as only:
-        if only:
+    with try_lock(Lock.SETTLE, shared=True) as is_free:
+        if is_free:
             waiting_turns.take_up_skipped()
-        # Namespaces whose budget of model calls is spent: they wait, and the others do not wait for them.
-        spent: set[int] = set()
-        while only and (sessions := waiting_turns.list_waiting(without=spent)):
+        # Namespaces that wait for their budget of model calls, or that another run has: others do not wait for them.
+        passed_over: set[int] = set()
+        while is_free and (sessions := waiting_turns.list_waiting(without=passed_over)):
+            if helper < MOST_HELPERS and _need_help(sessions):
+                queue.enqueue(queue.HELP_SETTLING, helper + 1)
             for waiting in sessions:
-                if waiting.scope.namespace_id in spent:
+                namespace_id = waiting.scope.namespace_id
+                if namespace_id in passed_over:
                     continue
                 try:
-                    total += _settle_session(waiting, now=now, deadline=deadline)
+                    with try_lock(Lock.SETTLE_NAMESPACE, namespace_id) as is_mine:
+                        if not is_mine:
+                            passed_over.add(namespace_id)
+                        elif waiting_turns.is_current(waiting):
+                            total += _settle_session(waiting, now=now, deadline=deadline)
                 except BudgetExceeded as error:
-                    spent.add(waiting.scope.namespace_id)
+                    passed_over.add(namespace_id)
                     extra = {"namespace": waiting.scope.namespace, "reason": error.message}
                     log.warning("new memories are not compared with earlier ones yet", extra=extra)
                 if _is_time_to_end(deadline):
                     return total
     return total
+
+
+def _need_help(sessions: Sequence[WaitingSession]) -> bool:
+    """Whether those that wait, the longest first, have waited for long, in more namespaces than one."""
+    since = sessions[0].since
+    is_late = since is not None and timezone.now() - since > HELP_LAG
+    return is_late and any(one.scope.namespace_id != sessions[0].scope.namespace_id for one in sessions)
 
 
 def settle_namespace(scope: Scope, *, now: datetime) -> int:

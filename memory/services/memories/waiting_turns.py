@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import F, OuterRef, Subquery, Window
@@ -22,12 +23,16 @@ _LISTED = 50
 
 @dataclass(frozen=True, slots=True)
 class WaitingSession:
-    """The session `session` has turns that were not compared: those after `settled_turn`, up to `message_count`."""
+    """The session `session` has turns that were not compared: those after `settled_turn`, up to `message_count`.
+
+    `since`: when the first of them came; None when all of them are gone.
+    """
 
     scope: Scope
     session: str
     settled_turn: int
     message_count: int
+    since: datetime | None = None
 
 
 def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = ()) -> list[WaitingSession]:
@@ -47,8 +52,14 @@ def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = 
     waiting = waiting.annotate(since=Subquery(first.order_by("turn").values("created_at")[:1]), place=place).order_by(
         "place", *in_order
     )
-    columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count")
+    columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count", "since")
     return [WaitingSession(Scope(row[0], row[1], ACTOR), *row[2:]) for row in waiting.values_list(*columns)[:_LISTED]]
+
+
+def is_current(waiting: WaitingSession) -> bool:
+    """Whether nobody has compared turns of the session since it was listed."""
+    sessions = Session.objects.in_scope(waiting.scope).filter(name=waiting.session, settled_turn=waiting.settled_turn)
+    return sessions.exists()
 
 
 def mark_settled(waiting: WaitingSession, *, turn: int) -> None:

@@ -6,9 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
-import psycopg
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from memory import tasks
@@ -34,6 +32,7 @@ from tests.services.training.scenes import (
     turn_on,
 )
 from tests.services.training.stand_in import PASSES, ModelServer, serve_models
+from tests.threads import other_connection
 
 pytestmark = pytest.mark.usefixtures("trainer")
 
@@ -444,13 +443,6 @@ def test_an_erasure_stops_a_training_that_learns_it(alice, ids, made):
     assert not work_folder.exists()
     assert tasks.train_adapter(alice.scope.namespace_id, adapter["id"]) == 0
     assert look(alice, adapter)["state"] == "stale"
-
-
-def other_connection():
-    """A connection of its own, as another process has one."""
-    given = connection.get_connection_params()
-    names = ("host", "port", "user", "password", "dbname")
-    return psycopg.connect(**{name: given[name] for name in names if given.get(name)}, autocommit=True)
 
 
 def test_a_training_that_is_not_wanted_any_more_is_stopped(alice, made, trainer, settings, monkeypatch):
