@@ -62,7 +62,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
         # Namespaces that wait for their budget of model calls, or that another run has: others do not wait for them.
         passed_over: set[int] = set()
         while is_free and (sessions := waiting_turns.list_waiting(without=passed_over)):
-            if helper < MOST_HELPERS and _need_help(sessions):
+            if helper < MOST_HELPERS and _is_late(sessions):
                 queue.enqueue(queue.HELP_SETTLING, helper + 1)
             for waiting in sessions:
                 namespace_id = waiting.scope.namespace_id
@@ -83,7 +83,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
     return total
 
 
-def _need_help(sessions: Sequence[WaitingSession]) -> bool:
+def _is_late(sessions: Sequence[WaitingSession]) -> bool:
     """Whether those that wait, the longest first, have waited for long, in more namespaces than one."""
     since = sessions[0].since
     is_late = since is not None and timezone.now() - since > HELP_LAG
