@@ -50,9 +50,9 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
     """Looks at the memories that came since the last run; returns how many.
 
     Ends after about `seconds` and goes on in the next run. Idempotent; several runs share the namespaces. Once turns
-    have waited for HELP_LAG, each run queues one more, for a worker that has nothing to do; `helper` is the number of
-    this one, 0 of the clock's. A memory that cannot be looked at becomes a job of its own and keeps nobody waiting.
-    Raises EmbeddingUnavailable.
+    have waited for HELP_LAG, it queues one more, for a worker that has nothing to do; `helper` is the number of this
+    one, 0 of the clock's, and the others queue one when they have met another run. A memory that cannot be looked at
+    becomes a job of its own and keeps nobody waiting. Raises EmbeddingUnavailable.
     """
     deadline = time.monotonic() + seconds
     total = 0
@@ -61,8 +61,10 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
             waiting_turns.take_up_skipped()
         # Namespaces that wait for their budget of model calls, or that another run has: others do not wait for them.
         passed_over: set[int] = set()
+        # A worker that is alone would carry out one helper after the other.
+        is_beside_another = helper == 0
         while is_free and (sessions := waiting_turns.list_waiting(without=passed_over)):
-            if helper < MOST_HELPERS and _is_late(sessions):
+            if is_beside_another and helper < MOST_HELPERS and _is_late(sessions):
                 queue.enqueue(queue.HELP_SETTLING, helper + 1)
             for waiting in sessions:
                 namespace_id = waiting.scope.namespace_id
@@ -72,6 +74,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
                     with try_lock(Lock.SETTLE_NAMESPACE, namespace_id) as is_mine:
                         if not is_mine:
                             passed_over.add(namespace_id)
+                            is_beside_another = True
                         elif waiting_turns.is_current(waiting):
                             total += _settle_session(waiting, now=now, deadline=deadline)
                 except BudgetExceeded as error:

@@ -120,10 +120,21 @@ def test_turns_that_have_waited_for_long_get_another_run(tell):
 
     [job] = Job.objects.across_namespaces().filter(kind="help_settling")
     tasks.help_settling(*job.arguments, job=(job.namespace_id, str(job.pk)))
-    assert sorted(arguments_of_help()) == [[1], [2]]
+    # Nobody was beside it.
+    assert arguments_of_help() == [[1]]
     job.refresh_from_db()
     assert job.state == "done"
     assert not Session.objects.across_namespaces().exclude(settled_turn=2).exists()
+
+
+def test_a_run_that_has_met_another_queues_one_more(tell, monkeypatch):
+    first, *_ = [tell(name, before=2 * settling.HELP_LAG) for name in ("one", "two", "three")]
+    monkeypatch.setattr(settling.waiting_turns, "_LISTED", 2)
+
+    with other_connection() as other, try_lock(Lock.SETTLE_NAMESPACE, first.namespace_id, on=other):
+        settling.settle_pending(now=timezone.now(), helper=1)
+
+    assert arguments_of_help() == [[2]]
 
 
 @pytest.mark.parametrize(
