@@ -141,15 +141,7 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
     ended = {name: [0, 0] for name in [*NAMESPACES, "ingest"]}
     taken = {name: [[], []] for name in [*NAMESPACES, "ingest"]}  # type: dict[str, list[list[list[float]]]]
     chance = random.Random(7)
-    # Each question once: what it reads is in memory then, as on a server that has been at work.
-    for name in NAMESPACES:
-        for client in [node.client for node in nodes]:
-            for text in texts:
-                try:
-                    ask(client, name, text)
-                except SystemExit as refused:
-                    _say(f"{name}: {refused}")
-    time.sleep(LOADING_SECONDS)
+    warm_up([node.client for node in nodes], texts)
     for _ in range(ROUNDS):
         clients = [node.client for node in nodes]
         for name in taken:
@@ -184,6 +176,18 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
         }
         _say(f"{name}: {result[name]}")
     return result
+
+
+def warm_up(clients: list[Client], texts: list[str]) -> None:
+    """Asks each question once: what it reads is in memory then, as on a server that has been at work."""
+    for name in NAMESPACES:
+        for client in clients:
+            for text in texts:
+                try:
+                    ask(client, name, text)
+                except SystemExit as refused:
+                    _say(f"{name}: {refused}")
+    time.sleep(LOADING_SECONDS)
 
 
 def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:

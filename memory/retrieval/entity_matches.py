@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from memory.models.sql import fetch
 from memory.text.analysis import CJK, STOP_WORDS
-from memory.text.names import name_key
+from memory.text.names import keys_of_runs
 from memory.types import Scope
 
 MAX_WORDS = 5
@@ -110,12 +110,10 @@ def name_keys(text: str) -> list[str]:
 def _keys(text: str) -> Iterator[str]:
     words = [match.group() for match in _WORD.finditer(text)]
     seen: set[str] = set()
-    for size in range(min(MAX_WORDS, len(words)), 0, -1):
-        for start in range(len(words) - size + 1):
-            key = name_key(" ".join(words[start : start + size]))
-            if key and key not in seen and not (size == 1 and (key in STOP_WORDS or len(key) < 2)):
-                seen.add(key)
-                yield key
+    for key, size in keys_of_runs(words, MAX_WORDS):
+        if key and key not in seen and not (size == 1 and (key in STOP_WORDS or len(key) < 2)):
+            seen.add(key)
+            yield key
     for run in _RUN.findall(text):
         for size in range(min(MAX_CJK_CHARS, len(run)), 1, -1):
             for start in range(len(run) - size + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -68,6 +68,19 @@ def name_key(name: str) -> str:
     plain = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", plain)))
     plain = " ".join(plain.replace("’", "'").split())
     return _TITLE.sub("", plain).strip(_EDGES)[:MAX_NAME_CHARS]
+
+
+def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
+    """The name keys of all runs of `most` of the `words` or fewer, longest first, each with its length in words; empty
+    ones too. No word has a space."""
+    small = " ".join(words).lower()
+    # Where no word is changed within a run, one key for each run need not be made from the letters up.
+    is_plain = small.isascii() and "'" not in small and not _TITLE.search(small)
+    parts = small.split(" ") if is_plain else list(words)
+    for size in range(min(most, len(words)), 0, -1):
+        for start in range(len(words) - size + 1):
+            run = " ".join(parts[start : start + size])
+            yield run.strip(_EDGES)[:MAX_NAME_CHARS] if is_plain else name_key(run), size
 
 
 def is_wide(name: str) -> bool:

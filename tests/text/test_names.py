@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import initials, name_key
+from memory.text.names import initials, keys_of_runs, name_key
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,21 @@ def test_plain_letters_have_the_key_of_wide_ones(name, title, ending):
     plain = title + name + ending
     wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in plain)
     assert name_key(plain) == name_key(wide)
+
+
+WORD = st.one_of(
+    st.text("abcMR.-", min_size=1, max_size=4),
+    st.sampled_from(
+        ["Dr.", "mr", "Mr.", "Tamr", "uncle", "Ada", "Ada's", "O’Brien", "Zoë", "ＡＢＣ", "e.V.", "x" * 60]
+    ),
+)
+
+
+@given(st.lists(WORD, max_size=7), st.integers(1, 5))
+def test_the_keys_of_runs_are_those_of_the_names_that_they_make(words, most):
+    runs = [
+        (" ".join(words[start : start + size]), size)
+        for size in range(min(most, len(words)), 0, -1)
+        for start in range(len(words) - size + 1)
+    ]
+    assert list(keys_of_runs(words, most)) == [(name_key(run), size) for run, size in runs]

@@ -47,7 +47,6 @@ def find(
     ranks: dict[str, dict[str, int]] = {}
     bm25, cosine, mentions = np.zeros(size), np.zeros(size), np.zeros(size)
     by_words = WordHits([], 0.0, {})
-    measured = columns.cosines(question.vector)
     found = np.zeros(0, np.int64)
     if "lexical" in taking_part and question.terms:
         rows, scores, by_words = columns.by_words(
@@ -63,6 +62,8 @@ def find(
             mentions[row] = worth
         found = np.concatenate([found, np.flatnonzero(mentions)])
     near = np.zeros(0, np.int64)
+    # The question's vector, which may still be in the making, is waited for here.
+    measured = columns.cosines(question.vector)
     searched = np.ones(size, bool) if question.searches_preferences else ~columns.is_preference
     if "dense" in taking_part:
         near = columns.nearest(measured, limit=max(DENSE_POOL, pool), among=searched)

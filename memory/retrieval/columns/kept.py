@@ -13,6 +13,8 @@ MOST_KEPT = 1_000
 LONGEST_KEPT = 4_000
 # About what one takes beside its text, with the words that were found in it.
 _MEMORY_BYTES = 2_300
+# And the terms of a newer memory that says otherwise, and of what it speaks of.
+_LATER_BYTES = 6_000
 
 
 class KeptMemories:
@@ -84,4 +86,4 @@ class KeptMemories:
 
 
 def _size(memory: HitMemory) -> int:
-    return _MEMORY_BYTES + 4 * len(memory.text)
+    return _MEMORY_BYTES + 4 * len(memory.text) + _LATER_BYTES * len(memory.later)
