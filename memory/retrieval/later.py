@@ -50,9 +50,11 @@ class Later:
 
     def terms_of_hit(self, text: str) -> tuple[frozenset[str], frozenset[str]]:
         """The index terms of the hit's `text`, and of what is left of it without `words`."""
-        if self._hit_terms is None or self._hit_terms[0] != text:
-            self._hit_terms = text, frozenset(terms(text)), frozenset(terms(text.replace(self.words, " ")))
-        return self._hit_terms[1:]
+        known = self._hit_terms
+        if known is None or known[0] != text:
+            known = text, frozenset(terms(text)), frozenset(terms(text.replace(self.words, " ")))
+            self._hit_terms = known
+        return known[1:]
 
 
 def asks_for_words(asked: frozenset[str], later: Later, text: str) -> bool:

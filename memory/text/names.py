@@ -72,7 +72,7 @@ def name_key(name: str) -> str:
 
 def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
     """The name keys of all runs of `most` of the `words` or fewer, longest first, each with its length in words; empty
-    ones too. No word has a space."""
+    ones too. The words have no spaces in them."""
     small = " ".join(words).lower()
     # Where no word is changed within a run, one key for each run need not be made from the letters up.
     is_plain = small.isascii() and "'" not in small and not _TITLE.search(small)
