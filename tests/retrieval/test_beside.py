@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from memory import caches
 from memory.errors import EmbeddingUnavailable, SearchTimedOut
+from memory.models import sql
 from memory.models.sql import fetch, limit_statements
 from memory.postgresql import reach
 from memory.retrieval import beside, places
@@ -158,7 +159,8 @@ def test_a_statement_that_takes_too_long_ends_the_search(opened, settings):
         assert begun(lambda: sleep(0.1)).result(timeout=5)
 
 
-def test_a_lost_connection_is_replaced(opened):
+def test_a_lost_connection_is_replaced(opened, monkeypatch):
+    monkeypatch.setattr(sql, "_ALIVE_SECONDS", 0.0)
     pid = begun(backend).result(timeout=5)
     fetch("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid}, prepared=False)
 
