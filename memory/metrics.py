@@ -30,6 +30,10 @@ REPLICA_READS = Counter(
     "memos_replica_reads_total", "Reads that the replica may answer, by who did, or why it was the primary", ["outcome"]
 )
 
+HANDED_OVER = Counter(
+    "memos_http_requests_handed_over_total", "Requests that a web process at work handed to one with less to do"
+)
+
 
 def count_replica_read(outcome: str) -> None:
     """Counts one read: by the replica, or, by the primary, behind, replica_away, redis_away or repeated."""

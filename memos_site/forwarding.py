@@ -1,14 +1,27 @@
-"""Hands requests that take long over to a process of their own, with their connections.
+"""Hands requests over to another process, with their connections.
 
-Clients see one address: the connection that a web process has accepted goes on in the process that has the streams,
-which answers it and closes it. What has arrived travels in a file, both as descriptors through a pair of sockets that
-is made before the processes are. While that process is started anew, what is handed over waits in the pair.
+Clients see one address: the connection that a web process has accepted goes on in the other one. What has arrived
+travels in a file, both as descriptors through a pair of sockets that is made before the processes are. While the other
+process is started anew, what is handed over waits in the pair.
+
+Requests that take long go to a process of their own, which answers them and closes. Of the others, those that find
+their process at work go to the one that has least to do, and their connection stays there: which process accepts a
+connection is chance, and of eight that are opened at once one process may take all.
 """
 
 from __future__ import annotations
 
+import array
+import errno
+import fcntl
+import mmap
 import os
 import socket
+import tempfile
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 # One byte each: a stream of sockets never joins messages that bring descriptors.
@@ -32,16 +45,116 @@ class Forwarding:
         return sent == len(_MESSAGE)
 
     def receive(self) -> tuple[socket.socket, IO[bytes]] | None:
-        """The next connection that was handed over, if there is one, and what has arrived on it."""
+        """The next connection that was handed over, and what has arrived on it; None if none waits.
+
+        Raises OSError when this process may open no more files: the client reads the end of its connection.
+        """
         try:
             _, descriptors, _, _ = socket.recv_fds(self.receiving, len(_MESSAGE), 2)
         except BlockingIOError:
             return None
+        for one in descriptors:
+            os.set_inheritable(one, False)
         if len(descriptors) != 2:
-            # This process may open no more files: the client reads the end of its connection.
             for one in descriptors:
                 os.close(one)
-            return None
+            raise OSError(errno.EMFILE, "a request was handed over, and no more files can be opened")
         request = os.fdopen(descriptors[1], "rb")
         request.seek(0)
         return socket.socket(fileno=descriptors[0]), request
+
+    def waiting(self) -> int:
+        """How many have been handed over and not been received."""
+        count = array.array("i", [0])
+        fcntl.ioctl(self.receiving, termios.FIONREAD, count)
+        return count[0] // len(_MESSAGE)
+
+
+def open_unnamed_file() -> IO[bytes]:
+    """A file to write and read: in memory where the system has that, else in the temporary folder."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("memos"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+class Balance:
+    """How many requests each web process is answering, known to all of them, and a way to hand one to another.
+
+    Made before they are forked. A process is known by its number, from 0. It reports at least once a second; one that
+    has been silent for SILENT_SECONDS is given nothing, and others take what waits for it.
+    """
+
+    SILENT_SECONDS = 3.0
+    _AWAY = 1 << 32
+
+    def __init__(self, processes: int) -> None:
+        self._inboxes = [Forwarding() for _ in range(processes)]
+        self._counts = memoryview(mmap.mmap(-1, 8 * processes)).cast("q")
+        # Seconds of the clock that all processes share.
+        self._reported = memoryview(mmap.mmap(-1, 8 * processes)).cast("d")
+        # Locked by the record, which the system lets go of when a process dies.
+        self._lock = open_unnamed_file()
+        for number in range(processes):
+            self.forget(number)
+
+    @property
+    def numbers(self) -> range:
+        """Of the processes that may take part."""
+        return range(len(self._inboxes))
+
+    def inbox(self, number: int) -> Forwarding:
+        """Where the process receives what others hand over."""
+        return self._inboxes[number]
+
+    def report(self, number: int, requests: int) -> None:
+        """Says how many requests the process is answering: it takes others from now on."""
+        self._counts[number] = requests
+        self._reported[number] = time.monotonic()
+
+    def leave(self, number: int) -> None:
+        """The process takes no others from now on: what is in its inbox after this call is all that will be."""
+        with self._locked(fcntl.LOCK_EX):
+            self.forget(number)
+
+    def forget(self, number: int) -> None:
+        """There is no such process any more, or not yet."""
+        self._counts[number] = self._AWAY
+
+    def hand_over(self, requests: int, forward: Callable[[Forwarding], bool]) -> bool:
+        """Forwards a request to the process with the fewest, if these are fewer than `requests`; whether it did.
+
+        For a moment one more may go there: a request that has been received and not yet been counted.
+        """
+        if requests <= min(self._counts):
+            return False
+        try:
+            with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
+                loads = [self._load(number) for number in self.numbers]
+                least = min(self.numbers, key=loads.__getitem__)
+                return loads[least] < requests and forward(self._inboxes[least])
+        except OSError:
+            # Another process hands over: this request is answered sooner here than it would be after a wait.
+            return False
+
+    def unattended(self) -> list[Forwarding]:
+        """The inboxes in which something waits for a process that is gone, or silent."""
+        return [
+            self._inboxes[number]
+            for number in self.numbers
+            if not self._is_there(number) and self._inboxes[number].waiting()
+        ]
+
+    def _is_there(self, number: int) -> bool:
+        is_silent = time.monotonic() - self._reported[number] > self.SILENT_SECONDS
+        return self._counts[number] != self._AWAY and not is_silent
+
+    def _load(self, number: int) -> int:
+        return self._counts[number] + self._inboxes[number].waiting() if self._is_there(number) else self._AWAY
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        fcntl.lockf(self._lock, how)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)

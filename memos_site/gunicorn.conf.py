@@ -13,7 +13,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
 from memory.conf import Environment
-from memos_site.forwarding import Forwarding
+from memos_site.forwarding import Balance, Forwarding
 
 _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
@@ -31,8 +31,10 @@ SWITCH_SECONDS = 0.001
 bind = f"{_host}:{_port}"
 # Streams have a process of their own, beside the web processes.
 _forwarding = Forwarding() if _env.integer("MEMOS_STREAM_THREADS", 64, "") else None
-workers = _env.integer("MEMOS_WEB_WORKERS", 1, "", minimum=1) + (1 if _forwarding else 0)
-threads = _env.integer("MEMOS_WEB_THREADS", 8, "", minimum=1)
+_processes = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
+_balance = Balance(_processes) if _processes > 1 else None
+workers = _processes + (1 if _forwarding else 0)
+threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
 worker_class = "memos_site.web_worker.BufferedWorker"
 # Where a request comes from, and under which path, is not a header's to say; MEMOS_HTTPS believes a proxy's scheme.
 forwarded_allow_ips = ""
@@ -74,19 +76,32 @@ if _metrics_dir:
 
 
 def when_ready(server: Arbiter) -> None:
-    """Sets aside what is loaded: a collection that looks through it would write into the pages that are shared."""
+    """Loads what the web processes share, and sets it aside: a collection that looks through it would write into the
+    pages that are shared."""
+    from django.utils import timezone
+
+    from memory.text.timespan import spans
+
+    # The library of dates is imported, and reads its languages, with the first question that needs it.
+    spans("on 3 May 2023", timezone.now())
     gc.collect()
     gc.freeze()
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
-    """Says which worker has the streams: one that starts when none does of those that stay beside it.
+    """Says which worker has the streams: one that starts when none does of those that stay beside it. The others get a
+    number that none of these has.
 
-    In a reload those of before are there still, and will be ended, the oldest first.
+    In a reload those of before are there still, and will be ended, the oldest first. This file has then been read
+    again: what was made above for the new ones is not what those have.
     """
     worker.forwarding = _forwarding
     staying = sorted(server.WORKERS.values(), key=lambda other: other.age)[-(server.num_workers - 1) :]
     worker.has_streams = _forwarding is not None and not any(other.has_streams for other in staying)
+    if _balance is not None and not worker.has_streams:
+        free = set(_balance.numbers) - {other.balance_number for other in staying if other.balance is _balance}
+        if free:
+            worker.balance, worker.balance_number = _balance, min(free)
 
 
 def post_worker_init(worker: Worker) -> None:
@@ -98,7 +113,6 @@ def post_worker_init(worker: Worker) -> None:
     from django.conf import settings
     from django.db import Error, connection, connections
     from django.db.backends.signals import connection_created
-    from django.utils import timezone
 
     from memory import free_memory
     from memory.errors import EmbeddingUnavailable
@@ -108,7 +122,6 @@ def post_worker_init(worker: Worker) -> None:
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding_model import active_model
     from memory.stores import request_load
-    from memory.text.timespan import spans
 
     sys.setswitchinterval(SWITCH_SECONDS)
     connection_created.connect(end_long_statements)
@@ -124,9 +137,6 @@ def post_worker_init(worker: Worker) -> None:
     if not worker.has_streams:
         open_second_thread()
     rerank("ready", ["ready"])
-    # The library of dates reads its languages when it is first asked.
-    spans("two weeks ago", timezone.now())
-
     try:
         provider = active_model().provider
         provider.embed(["ready"])
@@ -146,6 +156,8 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
     from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(worker.pid)
+    if worker.balance is not None:
+        worker.balance.forget(worker.balance_number)
 
 
 def on_exit(server: Arbiter) -> None:

@@ -19,7 +19,7 @@ from gunicorn.http.errors import ParseException
 from uuid_utils.compat import uuid7
 
 from memory import caller, tracing
-from memory.api.responses import error_response
+from memory.api.responses import error_response, untie
 from memory.enums import ErrorCode
 from memory.metrics import observe_request
 from memory.postgresql import reach
@@ -103,6 +103,7 @@ class RequestMiddleware:
                 "key": getattr(request, "key_label", "-"),
             },
         )
+        untie(request, response)
         return response
 
     @staticmethod

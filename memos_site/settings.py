@@ -68,13 +68,14 @@ MEMOS_LOG_LEVEL = env.text(
 )
 MEMOS_WEB_WORKERS = env.integer(
     "MEMOS_WEB_WORKERS",
-    1,
-    "Web server processes: one for every two processors, for PostgreSQL and the embedding need the others.",
+    2,
+    "Web server processes, which share requests: half the number of processors and one more; PostgreSQL and the "
+    "embedding need the rest.",
     minimum=1,
     maximum=64,
 )
 MEMOS_WEB_THREADS = env.integer(
-    "MEMOS_WEB_THREADS", 8, "Threads a web server process: so many requests at once.", minimum=1, maximum=64
+    "MEMOS_WEB_THREADS", 4, "Threads a web server process: so many requests at once.", minimum=1, maximum=64
 )
 MEMOS_STREAM_THREADS = env.integer(
     "MEMOS_STREAM_THREADS",
@@ -324,7 +325,7 @@ MEMOS_HNSW_BUILD_MB = env.integer(
 )
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
-    48,
+    24,
     "Megabytes that each web process may fill with the indexes of the namespaces it is asked for, so that a question "
     "is answered by arithmetic instead of SQL. A thousand memories take 1.5 to 2.5 with vectors of 384 dimensions, 7 "
     "to 8 with 3,072; of a namespace that has no room by itself SQL answers. 0: SQL answers always.",

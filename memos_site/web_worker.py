@@ -5,7 +5,8 @@ worker's event loop reads, every connection has MEMOS_RECEIVE_SECONDS for a whol
 a client to send. What is larger than SPOOLED_BYTES waits in a file.
 
 One of the workers takes no connections: it gets the requests that take long from the others (`memos_site.forwarding`),
-and has many more threads, which mostly wait. So no stream holds a thread that a query needs.
+and has many more threads, which mostly wait. So no stream holds a thread that a query needs. The others share what
+there is to do: who is at work hands what comes to one that has less.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
 from memory.enums import ErrorCode
+from memory.metrics import HANDED_OVER
 from memos_site.executor import RequestThreads
-from memos_site.forwarding import Forwarding
+from memos_site.forwarding import Balance, Forwarding, open_unnamed_file
 from memos_site.long_requests import calls_answer, read_request_line
 
 MAX_HEAD_BYTES = 65_536
@@ -154,12 +156,14 @@ class Connection(TConn):
         self._arrived.close()
 
     def forward(self, forwarding: Forwarding) -> bool:
-        """Gives request and connection to the process that has the streams; False when it takes none."""
-        with tempfile.TemporaryFile() as request:
-            shutil.copyfileobj(self._arrived, request)
-            request.flush()
-            self._arrived.seek(0)
-            return forwarding.send(self.sock, request)
+        """Gives request and connection to another process; False when it takes none."""
+        with open_unnamed_file() if self.length <= SPOOLED_BYTES else tempfile.TemporaryFile() as request:
+            try:
+                shutil.copyfileobj(self._arrived, request)
+                request.flush()
+                return forwarding.send(self.sock, request)
+            finally:
+                self._arrived.seek(0)
 
     def send(self, data: bytes) -> None:
         """Sends a few bytes without waiting; a client that takes none of them gets none."""
@@ -171,15 +175,17 @@ class Connection(TConn):
 
 
 class BufferedWorker(ThreadWorker):
-    """See the module. `forwarding` and `has_streams`, which says that it is the one that others hand over to, are set
-    before it is forked."""
+    """See the module. Before it is forked are set: `forwarding` and `has_streams`, which says that it is the one that
+    streams are handed over to; of the others `balance`, None where there is one only, and their number in it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._accepting = False
         self.forwarding: Forwarding | None = None
         self.has_streams = False
-        # Requests that were handed over and have a thread.
+        self.balance: Balance | None = None
+        self.balance_number = 0
+        # Requests that have a thread, or wait for one.
         self._answering = 0
         self._arriving: dict[Connection, None] = {}
         self._lingering: dict[Connection, list[float]] = {}
@@ -193,7 +199,7 @@ class BufferedWorker(ThreadWorker):
                 return
             raise
         self.nr_conns += 1
-        self._await_request(Connection(self.cfg, client_sock, client_addr, listener.getsockname()))
+        self._await_request(Connection(self.cfg, client_sock, client_addr, client_sock.getsockname()))
 
     def init_process(self) -> None:
         """Starts the loop."""
@@ -213,24 +219,47 @@ class BufferedWorker(ThreadWorker):
         self.tpool.shutdown(wait=True)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Takes connections from clients, or from the other workers, or takes none."""
-        if not self.has_streams or self.forwarding is None:
+        """Takes connections from clients and from the other workers, or takes none."""
+        if enabled == self._accepting:
+            return
+        if not self.has_streams:
             super().set_accept_enabled(enabled)
-        elif enabled != self._accepting:
-            if enabled:
-                self.poller.register(self.forwarding.receiving, selectors.EVENT_READ, self._receive)
-            else:
-                self.poller.unregister(self.forwarding.receiving)
-            self._accepting = enabled
+        self._accepting = enabled
+        inbox = self._inbox()
+        if inbox is None:
+            return
+        if enabled:
+            self.poller.register(inbox.receiving, selectors.EVENT_READ, lambda _: self._receive(inbox))
+            self._count(0)
+            return
+        self.poller.unregister(inbox.receiving)
+        if self.balance is not None:
+            self.balance.leave(self.balance_number)
+        # What is there when it stops, perhaps no other process will read.
+        while not self.alive and self._receive(inbox):
+            pass
 
-    def _receive(self, receiving: Any) -> None:
-        """Takes a request that was handed over."""
-        assert self.forwarding is not None
+    def _inbox(self) -> Forwarding | None:
+        if self.has_streams:
+            return self.forwarding
+        return None if self.balance is None else self.balance.inbox(self.balance_number)
+
+    def notify(self) -> None:
+        """Tells that the loop turns: gunicorn, and the other web processes."""
+        super().notify()
+        self._count(0)
+
+    def _receive(self, inbox: Forwarding) -> bool:
+        """Takes a request that was handed over; False when there is none."""
         try:
-            handed = self.forwarding.receive()
-            if handed is None:
-                return
-            client, request = handed
+            handed = inbox.receive()
+        except OSError as error:
+            self.log.error("a request was lost: %s", error)
+            return True
+        if handed is None:
+            return False
+        client, request = handed
+        try:
             with request:
                 conn = Connection(self.cfg, client, client.getpeername(), client.getsockname())
                 conn.begin()
@@ -238,13 +267,23 @@ class BufferedWorker(ThreadWorker):
         except OSError as error:
             # The client has left meanwhile, or there is no place for its body.
             self.log.info("a request was not taken over: %s", error)
-            return
+            return True
         self.nr_conns += 1
-        if self._answering >= settings.MEMOS_STREAM_THREADS:
+        if self.has_streams and self._answering >= settings.MEMOS_STREAM_THREADS:
             self._refuse(conn, 503, "So many answers are on their way (MEMOS_STREAM_THREADS). Try again in a moment.")
         else:
-            self._answering += 1
             self.enqueue_req(conn)
+        return True
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Has a thread answer."""
+        super().enqueue_req(conn)
+        self._count(1)
+
+    def _count(self, change: int) -> None:
+        self._answering += change
+        if self.balance is not None and self._accepting:
+            self.balance.report(self.balance_number, self._answering)
 
     def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
         """A kept connection has something to read."""
@@ -260,7 +299,7 @@ class BufferedWorker(ThreadWorker):
             self.log.exception("request failed")
             goes_on = False
         conn.forget()
-        self._answering -= self.has_streams
+        self._count(-1)
         if not goes_on or conn.is_cut:
             self._linger(conn)
         elif conn.rest:
@@ -269,7 +308,8 @@ class BufferedWorker(ThreadWorker):
             super().finish_request(conn, fs)
 
     def murder_pending(self) -> None:
-        """Answers what did not arrive in time, and closes what has been answered for the last time."""
+        """Answers what did not arrive in time, closes what has been answered for the last time, and takes what was
+        handed to a process that is gone."""
         now = time.monotonic()
         for conn in [conn for conn in self._arriving if conn.deadline <= now or not (self.alive or conn.has_begun)]:
             message = (
@@ -280,6 +320,9 @@ class BufferedWorker(ThreadWorker):
             self._refuse(conn, 408, message) if conn.has_begun else self._linger(conn)
         for conn in [conn for conn, (deadline, _) in self._lingering.items() if deadline <= now]:
             self._end(conn)
+        if self.balance is not None and self.alive:
+            for inbox in self.balance.unattended():
+                self._receive(inbox)
 
     def _await_request(self, conn: Connection, data: bytes = b"") -> None:
         """Takes `data`, or what is there to read; only a request that is not all there by then is polled for."""
@@ -341,13 +384,27 @@ class BufferedWorker(ThreadWorker):
             conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _answer(self, conn: Connection) -> None:
-        """Has the request answered, here or where the streams are."""
-        if self.forwarding and conn.takes_long and self._forwards(conn, self.forwarding):
+        """Has the request answered: here, where the streams are, or by a process with less to do."""
+        if self._hands_over(conn):
             conn.forget()
             self.nr_conns -= 1
             conn.close()
         else:
             self.enqueue_req(conn)
+
+    def _hands_over(self, conn: Connection) -> bool:
+        # What is handed over by a process that stops may be read by nobody: the others stop, too.
+        if not self.alive:
+            return False
+        if self.forwarding and conn.takes_long:
+            return self._forwards(conn, self.forwarding)
+        # A large body, and a request with bytes of the next one behind it, stay here.
+        if self.balance is None or conn.is_cut or conn.rest or conn.length > SPOOLED_BYTES:
+            return False
+        if not self.balance.hand_over(self._answering, partial(self._forwards, conn)):
+            return False
+        HANDED_OVER.inc()
+        return True
 
     def _forwards(self, conn: Connection, forwarding: Forwarding) -> bool:
         try:

@@ -18,3 +18,19 @@ def error_response(request: HttpRequest, status: int, code: str, message: str, d
     """An error answer."""
     body = orjson.dumps(error_body(request, code, message, detail))
     return HttpResponse(body, status=status, content_type="application/json")
+
+
+def untie(request: HttpRequest, response: HttpResponse) -> None:
+    """Parts an answer that a view of REST framework has made, and that is written, from the view and the request.
+
+    They hold one another, as a request does its messages and its user: tied, they stay until a collection, and with
+    them the bodies of a hundred requests.
+    """
+    context = getattr(response, "renderer_context", None)
+    if not context:
+        return
+    context["request"].parser_context.clear()
+    vars(context["view"]).clear()
+    context.clear()
+    for name in ("_messages", "auser"):
+        vars(request).pop(name, None)

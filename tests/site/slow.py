@@ -8,13 +8,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+WORK_SECONDS = 0.3
+
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """JSON of the process and the request; with `?wait` in pieces, for as long as they are taken."""
+    """JSON of the process and the request; with `?wait` in pieces, for as long as they are taken; with `?work` after
+    WORK_SECONDS, with `?work=2` after two."""
     length = len(environ["wsgi.input"].read())
     if environ["QUERY_STRING"] == "wait":
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return _pieces()
+    if environ["QUERY_STRING"].startswith("work"):
+        time.sleep(float(environ["QUERY_STRING"].partition("=")[2] or WORK_SECONDS))
     told = {"pid": os.getpid(), "length": length, "peer": environ["REMOTE_ADDR"]}
     answer = json.dumps(told).encode()
     start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))])

@@ -15,6 +15,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.responses import untie
 from memory.api.views.base import MemosViewSet
 from memory.postgresql import reach
 from memory.types import Access
@@ -74,6 +75,7 @@ def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteAr
         response = view(request, **asked.parts)
     _note(caller, request)
     if isinstance(response, Response):
+        untie(request, response)
         return response.data
     error = orjson.loads(response.content)["error"]
     if "Retry-After" in response:

@@ -28,7 +28,7 @@ from memory.text.requests import REQUESTS
 KNOWN_SECONDS = 3.0
 # A question that is asked again (an agent tries again, another one asks the same) is not embedded again.
 QUESTION_SECONDS = 600.0
-QUESTIONS_KEPT = 2_000
+QUESTIONS_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)

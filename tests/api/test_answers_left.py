@@ -1,0 +1,93 @@
+"""What an answered request leaves behind: nothing that waits for a collection."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+import weakref
+from typing import Any
+
+import orjson
+import pytest
+from django.core.wsgi import get_wsgi_application
+
+from memory.api.mcp import route_call
+from memos_site import middleware
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def answered(monkeypatch) -> list[weakref.ref[Any]]:
+    """The requests and answers that were made, as long as anything holds them."""
+    found: list[weakref.ref[Any]] = []
+
+    for module in (middleware, route_call):
+        untie = module.untie
+
+        def note(request: Any, response: Any, untie: Any = untie) -> None:
+            found.extend(weakref.ref(one) for one in (request, response))
+            untie(request, response)
+
+        monkeypatch.setattr(module, "untie", note)
+    return found
+
+
+@pytest.fixture
+def uncollected():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def ask(token: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The answer of the application, as a web server asks it."""
+    content = orjson.dumps(body)
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": path,
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(content)),
+        "HTTP_AUTHORIZATION": f"Bearer {token}",
+        "HTTP_ACCEPT": "application/json, text/event-stream",
+        "wsgi.input": io.BytesIO(content),
+        "wsgi.errors": sys.stderr,
+        "wsgi.url_scheme": "http",
+    }
+    status: list[str] = []
+    response = get_wsgi_application()(environ, lambda line, headers: status.append(line))
+    answer = b"".join(response)
+    response.close()
+    assert status == ["200 OK"], answer
+    return dict(orjson.loads(answer))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/ingest", {"text": "The spare key is under the mat."}),
+        ("/v1/query", {"query": "Where is the spare key?"}),
+        ("/v1/search", {"query": "Where is the spare key?"}),
+    ],
+)
+def test_an_answer_goes_with_its_request(alice, remember, answered, uncollected, path, body):
+    remember(alice, "The archive key is with Bo.")
+
+    ask(alice.token, path, {"namespace": "alice", "session_id": "s1", **body})
+
+    assert len(answered) == 2
+    assert [one() for one in answered] == [None, None]
+
+
+def test_a_tools_call_leaves_nothing_of_the_route_it_asks(alice, remember, answered, uncollected):
+    remember(alice, "The archive key is with Bo.")
+    call = {"name": "search", "arguments": {"query": "Who has the archive key?"}}
+
+    answer = ask(alice.token, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+
+    assert "The archive key is with Bo." in answer["result"]["content"][0]["text"]
+    assert [one() for one in answered[:2]] == [None, None]

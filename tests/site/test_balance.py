@@ -1,0 +1,336 @@
+"""Web processes share what there is to do: who is at work hands what comes to one that has less."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import partial
+
+import pytest
+from gunicorn.config import Config
+
+from memos_site import web_worker
+from memos_site.forwarding import Balance, Forwarding
+from memos_site.web_worker import Connection
+from tests.site.gunicorn_server import run_gunicorn
+from tests.site.test_forwarding import CONFIG
+
+PROCESSES, THREADS = 2, 4
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Its port, and its first process."""
+    variables = {"MEMOS_WEB_WORKERS": str(PROCESSES), "MEMOS_WEB_THREADS": str(THREADS)}
+    folder = tmp_path_factory.mktemp("web")
+    with run_gunicorn("tests.site.slow:application", CONFIG, folder, **variables) as started:
+        await_share(started[0])
+        yield started
+    assert "Traceback" not in (folder / "log").read_text()
+
+
+class Client:
+    """A kept connection."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self._connection.connect()
+
+    def ask(self, query: str = "", body: bytes = b"x") -> dict[str, int | str]:
+        """What the process says that answers."""
+        self._connection.request("POST", f"/v1/query{query}", body)
+        answer = self._connection.getresponse()
+        assert answer.status == 200
+        return dict(json.loads(answer.read()))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def clients(server) -> Iterator[list[Client]]:
+    made = [Client(server[0]) for _ in range(PROCESSES * THREADS)]
+    yield made
+    for client in made:
+        client.close()
+
+
+def at_once(clients: list[Client], query: str = "?work", body: bytes = b"x") -> list[dict[str, int | str]]:
+    with ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(lambda client: client.ask(query, body), clients))
+
+
+def await_share(port: int) -> set[int]:
+    """The processes, as soon as each of them takes part."""
+    deadline = time.monotonic() + 20
+    while True:
+        with ExitStack() as stack:
+            fresh = [Client(port) for _ in range(PROCESSES * THREADS)]
+            for client in fresh:
+                stack.callback(client.close)
+            found = {int(told["pid"]) for told in at_once(fresh)}
+        if len(found) == PROCESSES:
+            return found
+        assert time.monotonic() < deadline
+
+
+def test_those_who_ask_at_once_are_shared_out(clients):
+    for _ in range(4):
+        shares = Counter(told["pid"] for told in at_once(clients))
+        # Two processes that hand over at the same moment may both keep theirs.
+        assert sorted(shares.values()) in ([THREADS] * PROCESSES, [THREADS - 1, THREADS + 1])
+
+
+def test_who_asks_alone_stays_where_it_is(clients):
+    assert len({clients[0].ask()["pid"] for _ in range(20)}) == 1
+
+
+def test_who_finds_a_process_at_work_is_answered_by_the_other_and_stays_there(server, clients):
+    at_work, *others = clients
+    own = at_work.ask()["pid"]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(at_work.ask, "?work=2")
+        told = []
+        for other in others:
+            # Until the process has counted the one before as answered.
+            time.sleep(0.1)
+            told.append(other.ask(body=b"body of its own"))
+        assert not answer.done()
+
+    assert answer.result()["pid"] == own
+    assert own not in {one["pid"] for one in told}
+    assert {one["length"] for one in told} == {len(b"body of its own")}
+    assert {one["peer"] for one in told} == {"127.0.0.1"}
+    time.sleep(0.1)
+    assert own not in {others[0].ask()["pid"] for _ in range(3)}
+
+
+@pytest.mark.parametrize("size", [0, 1_000, 100_000, 500_000])
+def test_bodies_arrive_whole(clients, size):
+    assert [told["length"] for told in at_once(clients, body=b"x" * size)] == [size] * len(clients)
+
+
+def test_requests_that_come_one_behind_the_other_are_answered_in_their_order(server):
+    def ask(number: int) -> list[int]:
+        one = b"POST /v1/query?work HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+        lengths = [number + 1, number + 2, number + 3]
+        with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as client:
+            client.sendall(b"".join(one % (length, b"x" * length) for length in lengths))
+            received = b""
+            while received.count(b'"length"') < len(lengths):
+                piece = client.recv(65_536)
+                assert piece
+                received += piece
+        return [int(part.split(b",")[0]) - number for part in received.split(b'"length": ')[1:]]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(ask, range(6))) == [[1, 2, 3]] * 6
+
+
+def test_a_process_that_dies_is_replaced_and_has_its_share_again(server, clients):
+    died = int(at_once(clients)[0]["pid"])
+    os.kill(died, signal.SIGKILL)
+
+    assert died not in await_share(server[0])
+
+
+def test_what_was_handed_to_a_process_that_does_nothing_is_answered_by_another(server, clients):
+    """Stopped between two reports, it is taken for idle until SILENT_SECONDS have gone."""
+    at_work, other = clients[:2]
+    while at_work.ask()["pid"] == other.ask()["pid"]:
+        at_once([at_work, other])
+    hung = int(other.ask()["pid"])
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(at_work.ask, "?work=2")
+            time.sleep(0.1)
+            os.kill(hung, signal.SIGSTOP)
+            with closing(Client(server[0])) as third:
+                answered = [pool.submit(third.ask).result(), first.result()]
+    finally:
+        os.kill(hung, signal.SIGCONT)
+
+    assert hung not in {told["pid"] for told in answered}
+    await_share(server[0])
+
+
+def test_a_reload_loses_no_request(server):
+    """Each is asked on a connection of its own: one that is kept may be closed by its process before it is read."""
+    port, process = server
+    answered: list[int] = []
+    failed: list[Exception] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            client = Client(port)
+            try:
+                answered.append(int(client.ask("?work")["pid"]))
+            except Exception as error:  # counted below
+                failed.append(error)
+            finally:
+                client.close()
+
+    askers = [threading.Thread(target=ask) for _ in range(6)]
+    for asker in askers:
+        asker.start()
+    time.sleep(0.5)
+    before = set(answered)
+    process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 20
+    while len(set(answered[-12:]) - before) < PROCESSES and time.monotonic() < deadline:
+        time.sleep(0.1)
+    over.set()
+    for asker in askers:
+        asker.join()
+
+    assert failed == []
+    assert len(set(answered[-6:]) - before) == PROCESSES
+
+
+@pytest.fixture
+def balance() -> Balance:
+    """Of three processes: the first answers three requests, the second one, the third is away."""
+    made = Balance(3)
+    made.report(0, 3)
+    made.report(1, 1)
+    return made
+
+
+def handed(balance: Balance, requests: int) -> list[int]:
+    """The processes that were given a request: none or one."""
+    given: list[Forwarding] = []
+
+    def forward(inbox: Forwarding) -> bool:
+        given.append(inbox)
+        return True
+
+    assert balance.hand_over(requests, forward) == bool(given)
+    return [number for number in balance.numbers if balance.inbox(number) in given]
+
+
+def test_the_process_with_the_fewest_is_given_it(balance):
+    assert handed(balance, 3) == [1]
+    balance.report(2, 0)
+    assert handed(balance, 3) == [2]
+
+
+def test_none_is_given_it_that_has_as_many(balance):
+    assert handed(balance, 1) == []
+    assert handed(balance, 0) == []
+
+
+def test_what_waits_in_an_inbox_counts(balance):
+    ours, theirs = socket.socketpair()
+    with ours, theirs, tempfile.TemporaryFile() as request:
+        assert balance.inbox(1).send(ours, request)
+        assert balance.inbox(1).send(ours, request)
+        assert balance.inbox(1).waiting() == 2
+        assert handed(balance, 3) == []
+        assert handed(balance, 4) == [0]
+        for _ in range(2):
+            received = balance.inbox(1).receive()
+            assert received is not None
+            for one in received:
+                one.close()
+    assert balance.inbox(1).waiting() == 0
+    assert handed(balance, 3) == [1]
+
+
+def test_who_left_is_given_nothing(balance):
+    balance.leave(1)
+    balance.leave(0)
+    assert handed(balance, 1_000) == []
+
+
+def test_who_is_silent_is_given_nothing_and_what_waits_for_it_is_found(balance, monkeypatch):
+    ours, theirs = socket.socketpair()
+    with ours, theirs, tempfile.TemporaryFile() as request:
+        assert balance.inbox(1).send(ours, request)
+        assert balance.unattended() == []
+        monkeypatch.setattr(Balance, "SILENT_SECONDS", 0.0)
+        assert handed(balance, 1_000) == []
+        assert balance.unattended() == [balance.inbox(1)]
+        monkeypatch.undo()
+        balance.forget(1)
+        assert balance.unattended() == [balance.inbox(1)]
+
+
+def test_a_request_that_cannot_be_taken_is_told_from_none():
+    """Descriptors that a process may not have are dropped by the system."""
+    inbox = Forwarding()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, tempfile.TemporaryFile() as request:
+        assert inbox.send(ours, request)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (inbox.receiving.fileno() + 1, hard))
+        try:
+            with pytest.raises(OSError, match="no more files"):
+                inbox.receive()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert inbox.receive() is None
+
+
+def test_a_request_that_cannot_be_forwarded_is_there_to_be_answered(monkeypatch):
+    full = Forwarding()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, tempfile.TemporaryFile() as other:
+        conn = Connection(Config(), ours, None, None)
+        conn.begin()
+        assert conn.take(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody") is None
+        with monkeypatch.context() as no_place:
+            no_place.setattr(web_worker, "open_unnamed_file", partial(open, "/dev/full", "w+b"))
+            with pytest.raises(OSError, match="No space left"):
+                conn.forward(full)
+        while full.send(ours, other):
+            pass
+        assert not conn.forward(full)
+        assert conn.buffered.chunk().endswith(b"body")
+        conn.forget()
+
+
+def test_who_finds_another_handing_over_does_not_wait_for_it(balance):
+    """The lock is a process's: a child holds it."""
+    ready, go_on = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        balance.hand_over(3, lambda _: bool(os.write(ready[1], b"x") and os.read(go_on[0], 1)))
+        os._exit(0)
+    try:
+        assert os.read(ready[0], 1) == b"x"
+        assert handed(balance, 3) == []
+    finally:
+        os.write(go_on[1], b"x")
+        os.waitpid(child, 0)
+    assert handed(balance, 3) == [1]
+    for end in (*ready, *go_on):
+        os.close(end)
+
+
+def test_a_process_that_is_killed_while_it_hands_over_holds_up_nobody(balance):
+    ready = os.pipe()
+    child = os.fork()
+    if child == 0:
+        balance.hand_over(3, lambda _: bool(os.write(ready[1], b"x")) and bool(time.sleep(60)))
+        os._exit(0)
+    assert os.read(ready[0], 1) == b"x"
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+    balance.leave(2)
+    assert handed(balance, 3) == [1]
+    for end in ready:
+        os.close(end)
