@@ -20,29 +20,69 @@ import socket
 import tempfile
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import IO
 
 # One byte each: a stream of sockets never joins messages that bring descriptors.
 _MESSAGE = b"r"
 
 
+def open_unnamed_file() -> IO[bytes]:
+    """A file to write and read: in memory where the system has that, else in the temporary folder."""
+    try:
+        return os.fdopen(os.memfd_create("memos"), "w+b")
+    except (AttributeError, OSError):
+        return tempfile.TemporaryFile()
+
+
 class Forwarding:
-    """Between processes that are forked after it is made."""
+    """Between processes that are forked after it is made: any may send, and one receives."""
 
     def __init__(self) -> None:
         self._sending, self.receiving = socket.socketpair()
         self._sending.setblocking(False)
         self.receiving.setblocking(False)
+        # Whether the one that receives has left.
+        self._left = mmap.mmap(-1, 1)
+        # Locked by the record, which the system lets go of when a process dies.
+        self._lock = open_unnamed_file()
+
+    def close(self) -> None:
+        """For a process that has nothing to do with it any more."""
+        for one in (self._sending, self.receiving, self._lock):
+            one.close()
+
+    def enter(self) -> None:
+        """The one that receives is there."""
+        self._left[0] = 0
+
+    def leave(self) -> None:
+        """The one that receives ends, and what waits after this call is all that will. One that dies does not say so:
+        what is sent then waits for the next."""
+        try:
+            fcntl.lockf(self._lock, fcntl.LOCK_EX)
+        except OSError:
+            # There are no locks here. What is being sent in this very moment may be lost.
+            self._left[0] = 1
+            return
+        self._left[0] = 1
+        fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def send(self, client: socket.socket, request: IO[bytes]) -> bool:
-        """Hands over a connection and what has arrived on it; False when there is no room."""
+        """Hands over a connection and what has arrived on it; False when there is no room, nobody, or another who hands
+        over just now: the request is answered sooner where it is than after a wait."""
         try:
-            sent = socket.send_fds(self._sending, [_MESSAGE], [client.fileno(), request.fileno()])
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        return sent == len(_MESSAGE)
+        try:
+            if self._left[0]:
+                return False
+            return socket.send_fds(self._sending, [_MESSAGE], [client.fileno(), request.fileno()]) == len(_MESSAGE)
+        except OSError:
+            return False
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def receive(self) -> tuple[socket.socket, IO[bytes]] | None:
         """The next connection that was handed over, and what has arrived on it; None if none waits.
@@ -70,13 +110,6 @@ class Forwarding:
         return count[0] // len(_MESSAGE)
 
 
-def open_unnamed_file() -> IO[bytes]:
-    """A file to write and read: in memory where the system has that, else in the temporary folder."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("memos"), "w+b")
-    return tempfile.TemporaryFile()
-
-
 class Balance:
     """How many requests each web process is answering, known to all of them, and a way to hand one to another.
 
@@ -92,10 +125,13 @@ class Balance:
         self._counts = memoryview(mmap.mmap(-1, 8 * processes)).cast("q")
         # Seconds of the clock that all processes share.
         self._reported = memoryview(mmap.mmap(-1, 8 * processes)).cast("d")
-        # Locked by the record, which the system lets go of when a process dies.
-        self._lock = open_unnamed_file()
         for number in range(processes):
             self.forget(number)
+
+    def close(self) -> None:
+        """For a process that has nothing to do with it any more."""
+        for inbox in self._inboxes:
+            inbox.close()
 
     @property
     def numbers(self) -> range:
@@ -111,30 +147,22 @@ class Balance:
         self._counts[number] = requests
         self._reported[number] = time.monotonic()
 
-    def leave(self, number: int) -> None:
-        """The process takes no others from now on: what is in its inbox after this call is all that will be."""
-        with self._locked(fcntl.LOCK_EX):
-            self.forget(number)
-
     def forget(self, number: int) -> None:
-        """There is no such process any more, or not yet."""
+        """The process takes no others, or is gone, or not there yet."""
         self._counts[number] = self._AWAY
 
-    def hand_over(self, requests: int, forward: Callable[[Forwarding], bool]) -> bool:
-        """Forwards a request to the process with the fewest, if these are fewer than `requests`; whether it did.
+    def hand_over(self, number: int, requests: int, forward: Callable[[Forwarding], bool]) -> bool:
+        """Forwards a request of the process that answers `requests` to the one with the fewest, if that has fewer;
+        whether it did.
 
         For a moment one more may go there: a request that has been received and not yet been counted.
         """
-        if requests <= min(self._counts):
+        own = requests + self._inboxes[number].waiting()
+        if own <= min(self._counts):
             return False
-        try:
-            with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
-                loads = [self._load(number) for number in self.numbers]
-                least = min(self.numbers, key=loads.__getitem__)
-                return loads[least] < requests and forward(self._inboxes[least])
-        except OSError:
-            # Another process hands over: this request is answered sooner here than it would be after a wait.
-            return False
+        loads = [self._load(other) for other in self.numbers]
+        least = min(self.numbers, key=loads.__getitem__)
+        return loads[least] < own and forward(self._inboxes[least])
 
     def unattended(self) -> list[Forwarding]:
         """The inboxes in which something waits for a process that is gone, or silent."""
@@ -150,11 +178,3 @@ class Balance:
 
     def _load(self, number: int) -> int:
         return self._counts[number] + self._inboxes[number].waiting() if self._is_there(number) else self._AWAY
-
-    @contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
-        fcntl.lockf(self._lock, how)
-        try:
-            yield
-        finally:
-            fcntl.lockf(self._lock, fcntl.LOCK_UN)

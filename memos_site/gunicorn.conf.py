@@ -104,6 +104,14 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
             worker.balance, worker.balance_number = _balance, min(free)
 
 
+def post_fork(server: Arbiter, worker: Worker) -> None:
+    """Closes what the workers of before hand requests over by, in a reload."""
+    for other in server.WORKERS.values():
+        for handing in (other.balance, other.forwarding):
+            if handing is not None and handing not in (worker.balance, _balance, _forwarding):
+                handing.close()
+
+
 def post_worker_init(worker: Worker) -> None:
     """Loads what the first request would wait for."""
     # Inherited by the accepted connections.
@@ -158,6 +166,12 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
     mark_process_dead(worker.pid)
     if worker.balance is not None:
         worker.balance.forget(worker.balance_number)
+    # After a reload nobody else needs what the last of the workers of before has handed requests over by.
+    needed = [_balance, _forwarding]
+    needed += [handing for other in server.WORKERS.values() for handing in (other.balance, other.forwarding)]
+    for handing in (worker.balance, worker.forwarding):
+        if handing is not None and not any(handing is other for other in needed):
+            handing.close()
 
 
 def on_exit(server: Arbiter) -> None:

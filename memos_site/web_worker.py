@@ -25,7 +25,7 @@ import orjson
 from django.conf import settings
 from gunicorn.http import get_parser
 from gunicorn.http.unreader import Unreader
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
@@ -53,6 +53,7 @@ _REASONS = {
     431: ("Request Header Fields Too Large", ErrorCode.HEADERS_TOO_LARGE),
     503: ("Service Unavailable", ErrorCode.OVERLOADED),
 }
+_NO_ROOM = "There is no room for another large body. Try again in a moment."
 
 
 class Buffered(Unreader):
@@ -185,6 +186,8 @@ class BufferedWorker(ThreadWorker):
         self.has_streams = False
         self.balance: Balance | None = None
         self.balance_number = 0
+        # When a process that stops has waited long enough for clients that have connected and sent nothing yet.
+        self._stops_waiting_at = 0.0
         # Requests that have a thread, or wait for one.
         self._answering = 0
         self._arriving: dict[Connection, None] = {}
@@ -218,26 +221,34 @@ class BufferedWorker(ThreadWorker):
         super().run()
         self.tpool.shutdown(wait=True)
 
+    def is_parent_alive(self) -> bool:
+        """Whether the server is there; without it this process stops."""
+        if super().is_parent_alive():
+            return True
+        self.alive = False
+        return False
+
     def set_accept_enabled(self, enabled: bool) -> None:
         """Takes connections from clients and from the other workers, or takes none."""
-        if enabled == self._accepting:
-            return
-        if not self.has_streams:
-            super().set_accept_enabled(enabled)
-        self._accepting = enabled
         inbox = self._inbox()
-        if inbox is None:
-            return
-        if enabled:
-            self.poller.register(inbox.receiving, selectors.EVENT_READ, lambda _: self._receive(inbox))
-            self._count(0)
-            return
-        self.poller.unregister(inbox.receiving)
-        if self.balance is not None:
-            self.balance.leave(self.balance_number)
-        # What is there when it stops, perhaps no other process will read.
-        while not self.alive and self._receive(inbox):
-            pass
+        if enabled != self._accepting:
+            if not self.has_streams:
+                super().set_accept_enabled(enabled)
+            self._accepting = enabled
+            if inbox is not None and enabled:
+                inbox.enter()
+                self.poller.register(inbox.receiving, selectors.EVENT_READ, lambda _: self._receive(inbox))
+                self._count(0)
+            elif inbox is not None:
+                self.poller.unregister(inbox.receiving)
+                if self.balance is not None:
+                    self.balance.forget(self.balance_number)
+        if inbox is not None and not self.alive:
+            inbox.leave()
+            # Perhaps no other process will read it.
+            for waiting in (inbox, *(self.balance.unattended() if self.balance is not None else ())):
+                while self._receive(waiting):
+                    pass
 
     def _inbox(self) -> Forwarding | None:
         if self.has_streams:
@@ -260,15 +271,22 @@ class BufferedWorker(ThreadWorker):
             return False
         client, request = handed
         try:
+            conn = Connection(self.cfg, client, client.getpeername(), client.getsockname())
+        except OSError as error:
+            # The client has left meanwhile.
+            self.log.info("a request was not taken over: %s", error)
+            request.close()
+            client.close()
+            return True
+        self.nr_conns += 1
+        try:
             with request:
-                conn = Connection(self.cfg, client, client.getpeername(), client.getsockname())
                 conn.begin()
                 conn.take(request.read())
         except OSError as error:
-            # The client has left meanwhile, or there is no place for its body.
-            self.log.info("a request was not taken over: %s", error)
+            self.log.error("a body could not be kept: %s", error)
+            self._refuse(conn, 503, _NO_ROOM)
             return True
-        self.nr_conns += 1
         if self.has_streams and self._answering >= settings.MEMOS_STREAM_THREADS:
             self._refuse(conn, 503, "So many answers are on their way (MEMOS_STREAM_THREADS). Try again in a moment.")
         else:
@@ -311,7 +329,10 @@ class BufferedWorker(ThreadWorker):
         """Answers what did not arrive in time, closes what has been answered for the last time, and takes what was
         handed to a process that is gone."""
         now = time.monotonic()
-        for conn in [conn for conn in self._arriving if conn.deadline <= now or not (self.alive or conn.has_begun)]:
+        if not self.alive and not self._stops_waiting_at:
+            self._stops_waiting_at = now + STOP_KEEPALIVE_LINGER
+        is_last = 0 < self._stops_waiting_at <= now
+        for conn in [conn for conn in self._arriving if conn.deadline <= now or (is_last and not conn.has_begun)]:
             message = (
                 f"The request did not arrive within {settings.MEMOS_RECEIVE_SECONDS} seconds (MEMOS_RECEIVE_SECONDS). "
                 "Send it faster, or send fewer items."
@@ -322,7 +343,10 @@ class BufferedWorker(ThreadWorker):
             self._end(conn)
         if self.balance is not None and self.alive:
             for inbox in self.balance.unattended():
-                self._receive(inbox)
+                # No more at a time than there are threads: other processes take the rest.
+                for _ in range(self.cfg.threads):
+                    if not self._receive(inbox):
+                        break
 
     def _await_request(self, conn: Connection, data: bytes = b"") -> None:
         """Takes `data`, or what is there to read; only a request that is not all there by then is polled for."""
@@ -373,9 +397,7 @@ class BufferedWorker(ThreadWorker):
             self._refuse(
                 conn,
                 refused,
-                f"The headers have more than {MAX_HEAD_BYTES} bytes."
-                if refused == 431
-                else "There is no room for another large body. Try again in a moment.",
+                f"The headers have more than {MAX_HEAD_BYTES} bytes." if refused == 431 else _NO_ROOM,
             )
         elif conn.lacks == 0:
             self._stop_waiting(conn)
@@ -401,9 +423,13 @@ class BufferedWorker(ThreadWorker):
         # A large body, and a request with bytes of the next one behind it, stay here.
         if self.balance is None or conn.is_cut or conn.rest or conn.length > SPOOLED_BYTES:
             return False
-        if not self.balance.hand_over(self._answering, partial(self._forwards, conn)):
+        if not self.balance.hand_over(self.balance_number, self._answering, partial(self._forwards, conn)):
             return False
-        HANDED_OVER.inc()
+        try:
+            HANDED_OVER.inc()
+        except OSError as error:
+            # The first in a process opens a file. Raised, it would end the loop.
+            self.log.error("a request that was handed over could not be counted: %s", error)
         return True
 
     def _forwards(self, conn: Connection, forwarding: Forwarding) -> bool:

@@ -21,10 +21,10 @@ def error_response(request: HttpRequest, status: int, code: str, message: str, d
 
 
 def untie(request: HttpRequest, response: HttpResponse) -> None:
-    """Parts an answer that a view of REST framework has made, and that is written, from the view and the request.
+    """Parts an answer that is written from the view that has made it, and both from the request.
 
     They hold one another, as a request does its messages and its user: tied, they stay until a collection, and with
-    them the bodies of a hundred requests.
+    them the bodies of a hundred requests. A stream is written by its view, and stays tied.
     """
     context = getattr(response, "renderer_context", None)
     if not context:

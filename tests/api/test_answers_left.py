@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from django.core.wsgi import get_wsgi_application
+from django.core.handlers.wsgi import WSGIHandler
 
 from memory.api.mcp import route_call
 from memos_site import middleware
@@ -42,7 +42,7 @@ def uncollected():
     gc.enable()
 
 
-def ask(token: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+def ask(token: str, path: str, body: dict[str, Any], *, expected: str = "200 OK") -> dict[str, Any]:
     """The answer of the application, as a web server asks it."""
     content = orjson.dumps(body)
     environ = {
@@ -59,10 +59,10 @@ def ask(token: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         "wsgi.url_scheme": "http",
     }
     status: list[str] = []
-    response = get_wsgi_application()(environ, lambda line, headers: status.append(line))
+    response = WSGIHandler()(environ, lambda line, headers: status.append(line))
     answer = b"".join(response)
     response.close()
-    assert status == ["200 OK"], answer
+    assert status == [expected], answer
     return dict(orjson.loads(answer))
 
 
@@ -83,11 +83,18 @@ def test_an_answer_goes_with_its_request(alice, remember, answered, uncollected,
     assert [one() for one in answered] == [None, None]
 
 
-def test_a_tools_call_leaves_nothing_of_the_route_it_asks(alice, remember, answered, uncollected):
+def test_a_refusal_goes_with_its_request(alice, answered, uncollected):
+    ask(alice.token, "/v1/query", {"namespace": "alice"}, expected="400 Bad Request")
+
+    assert [one() for one in answered] == [None, None]
+
+
+def test_a_tools_call_keeps_neither_of_its_answers(alice, remember, answered, uncollected):
     remember(alice, "The archive key is with Bo.")
     call = {"name": "search", "arguments": {"query": "Who has the archive key?"}}
 
     answer = ask(alice.token, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
 
     assert "The archive key is with Bo." in answer["result"]["content"][0]["text"]
-    assert [one() for one in answered[:2]] == [None, None]
+    assert len(answered) == 4
+    assert [one() for one in answered] == [None] * 4

@@ -48,6 +48,9 @@ def run_gunicorn(
                 assert process.poll() is None, (folder / "log").read_text()
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
-        yield port, process
-        process.terminate()
-        assert process.wait(30) == 0
+        try:
+            yield port, process
+        finally:
+            process.terminate()
+            status = process.wait(30)
+        assert status == 0

@@ -13,13 +13,16 @@ WORK_SECONDS = 0.3
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """JSON of the process and the request; with `?wait` in pieces, for as long as they are taken; with `?work` after
-    WORK_SECONDS, with `?work=2` after two."""
+    WORK_SECONDS, with `?work=2` after two; with `?until=PATH` when that is there."""
     length = len(environ["wsgi.input"].read())
     if environ["QUERY_STRING"] == "wait":
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return _pieces()
     if environ["QUERY_STRING"].startswith("work"):
         time.sleep(float(environ["QUERY_STRING"].partition("=")[2] or WORK_SECONDS))
+    if environ["QUERY_STRING"].startswith("until="):
+        while not os.path.exists(environ["QUERY_STRING"].removeprefix("until=")):
+            time.sleep(0.02)
     told = {"pid": os.getpid(), "length": length, "peer": environ["REMOTE_ADDR"]}
     answer = json.dumps(told).encode()
     start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))])

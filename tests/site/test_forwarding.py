@@ -26,7 +26,7 @@ CONFIG = """
 import runpy
 
 _own = runpy.run_path("memos_site/gunicorn.conf.py")
-for _name in ("worker_class", "workers", "threads", "pre_fork", "child_exit", "preload_app", "keepalive"):
+for _name in ("worker_class", "workers", "threads", "pre_fork", "post_fork", "child_exit", "preload_app", "keepalive"):
     globals()[_name] = _own[_name]
 bind = "127.0.0.1:{port}"
 graceful_timeout = 2

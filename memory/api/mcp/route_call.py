@@ -74,8 +74,8 @@ def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteAr
     with reach.within_access(access):
         response = view(request, **asked.parts)
     _note(caller, request)
+    untie(request, response)
     if isinstance(response, Response):
-        untie(request, response)
         return response.data
     error = orjson.loads(response.content)["error"]
     if "Retry-After" in response:

@@ -103,7 +103,11 @@ class MemosViewSet(ViewSet):
         data = getattr(response, "data", None)
         if warnings and isinstance(data, dict) and isinstance(data.get("degraded"), list):
             data["degraded"] = [*data["degraded"], *warnings]
-        return super().finalize_response(request, response, *args, **kwargs)
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        if not isinstance(answer, Response) and not answer.streaming:
+            # As REST framework's own answers have it, for `untie`.
+            answer.renderer_context = self.get_renderer_context()
+        return answer
 
     @property
     def access(self) -> Access:
