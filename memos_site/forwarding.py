@@ -44,7 +44,8 @@ class Forwarding:
         self.receiving.setblocking(False)
         # Whether the one that receives has left.
         self._left = mmap.mmap(-1, 1)
-        # Locked by the record, which the system lets go of when a process dies.
+        # Shared by those who send, and for the one that leaves alone: a record, which the system unlocks when a process
+        # dies.
         self._lock = open_unnamed_file()
 
     def close(self) -> None:
@@ -69,10 +70,9 @@ class Forwarding:
         fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def send(self, client: socket.socket, request: IO[bytes]) -> bool:
-        """Hands over a connection and what has arrived on it; False when there is no room, nobody, or another who hands
-        over just now: the request is answered sooner where it is than after a wait."""
+        """Hands over a connection and what has arrived on it; False when there is no room, or nobody who receives."""
         try:
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return False
         try:
@@ -155,7 +155,8 @@ class Balance:
         """Forwards a request of the process that answers `requests` to the one with the fewest, if that has fewer;
         whether it did.
 
-        For a moment one more may go there: a request that has been received and not yet been counted.
+        For a moment one more may go there: one that has been received and not yet been counted, or that another process
+        hands over in the same moment.
         """
         own = requests + self._inboxes[number].waiting()
         if own <= min(self._counts):

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 WORK_SECONDS = 0.3
@@ -13,7 +14,8 @@ WORK_SECONDS = 0.3
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """JSON of the process and the request; with `?wait` in pieces, for as long as they are taken; with `?work` after
-    WORK_SECONDS, with `?work=2` after two; with `?until=PATH` when that is there."""
+    WORK_SECONDS, with `?work=2` after two; with `?until=PATH` when that is there, and first the
+    process is written to PATH.begun."""
     length = len(environ["wsgi.input"].read())
     if environ["QUERY_STRING"] == "wait":
         start_response("200 OK", [("Content-Type", "text/event-stream")])
@@ -21,7 +23,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     if environ["QUERY_STRING"].startswith("work"):
         time.sleep(float(environ["QUERY_STRING"].partition("=")[2] or WORK_SECONDS))
     if environ["QUERY_STRING"].startswith("until="):
-        while not os.path.exists(environ["QUERY_STRING"].removeprefix("until=")):
+        path = Path(environ["QUERY_STRING"].removeprefix("until="))
+        path.with_suffix(".begun").write_text(str(os.getpid()))
+        while not path.exists():
             time.sleep(0.02)
     told = {"pid": os.getpid(), "length": length, "peer": environ["REMOTE_ADDR"]}
     answer = json.dumps(told).encode()

@@ -15,9 +15,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -92,7 +93,7 @@ def await_share(port: int) -> set[int]:
 def test_those_who_ask_at_once_are_shared_out(clients):
     shares = [sorted(Counter(told["pid"] for told in at_once(clients, "?work=1")).values()) for _ in range(4)]
 
-    # Who hands over finds, now and then, that another does, or that the other process has not counted one yet.
+    # Now and then two hand over at once, or one has not been counted yet.
     assert sum(share in ([THREADS] * PROCESSES, [THREADS - 1, THREADS + 1]) for share in shares) >= 3
 
 
@@ -100,12 +101,19 @@ def test_who_asks_alone_stays_where_it_is(clients):
     assert len({clients[0].ask()["pid"] for _ in range(20)}) == 1
 
 
+def begin(client: Client, done: Path, pool: ThreadPoolExecutor) -> tuple[int, Future[dict[str, int | str]]]:
+    """The process that answers when `done` is there, and its answer."""
+    answer = pool.submit(client.ask, f"?until={done}")
+    begun = done.with_suffix(".begun")
+    wait_until(lambda: begun.exists() and bool(begun.read_text()))
+    return int(begun.read_text()), answer
+
+
 def test_who_finds_a_process_at_work_is_answered_by_the_other_and_stays_there(server, clients, tmp_path):
     at_work, *others = clients
-    own = at_work.ask()["pid"]
     done = tmp_path / "done"
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(at_work.ask, f"?until={done}")
+        own, answer = begin(at_work, done, pool)
         for other in others:
             # Until the process has counted what it answers, and the other what it has answered.
             wait_until(lambda other=other: other.ask()["pid"] != own)
@@ -117,7 +125,7 @@ def test_who_finds_a_process_at_work_is_answered_by_the_other_and_stays_there(se
         done.touch()
 
     assert answer.result()["pid"] == own
-    time.sleep(0.2)
+    time.sleep(0.3)
     assert own not in {others[0].ask()["pid"] for _ in range(3)}
 
 
@@ -152,30 +160,23 @@ def test_a_process_that_dies_is_replaced_and_has_its_share_again(server, clients
 
 def test_what_was_handed_to_a_process_that_does_nothing_is_answered_by_another(server, clients, tmp_path):
     """Stopped between two reports, it is taken for idle until SILENT_SECONDS have gone."""
-    at_work, other = clients[:2]
-
-    def are_apart() -> bool:
-        return len({told["pid"] for told in at_once([at_work, other])}) == 2
-
-    wait_until(are_apart)
-    hung, done = int(other.ask()["pid"]), tmp_path / "done"
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(at_work.ask, f"?until={done}")
-            time.sleep(0.3)
-            os.kill(hung, signal.SIGSTOP)
-            started = time.monotonic()
-            try:
-                with closing(Client(server[0])) as third:
-                    second = third.ask()
-            finally:
-                done.touch()
+    done, processes = tmp_path / "done", await_share(server[0])
+    with ThreadPoolExecutor(1) as pool:
+        own, first = begin(clients[0], done, pool)
+        [hung] = processes - {own}
+        # Until it has counted all as answered.
+        time.sleep(0.3)
+        os.kill(hung, signal.SIGSTOP)
+        started = time.monotonic()
+        try:
+            with closing(Client(server[0])) as third:
+                assert third.ask()["pid"] == own
             waited = time.monotonic() - started
-            answered = {second["pid"], first.result()["pid"]}
-    finally:
-        os.kill(hung, signal.SIGCONT)
+        finally:
+            os.kill(hung, signal.SIGCONT)
+            done.touch()
+        assert first.result()["pid"] == own
 
-    assert hung not in answered
     # It was not answered where it came in the first place.
     assert waited > 1
     await_share(server[0])
@@ -369,22 +370,25 @@ def test_a_request_that_cannot_be_forwarded_is_there_to_be_answered(monkeypatch)
 HOLDS_LOCK = """
 import fcntl, sys, time
 with open(sys.argv[1], "r+b") as lock:
-    fcntl.lockf(lock, fcntl.LOCK_EX)
+    fcntl.lockf(lock, getattr(fcntl, sys.argv[2]))
     print(flush=True)
     time.sleep(60)
 """
 
 
-def test_who_finds_another_handing_over_does_not_wait_and_one_that_is_killed_holds_up_nobody(to_send):
+@pytest.mark.parametrize(("how", "may_send"), [("LOCK_SH", True), ("LOCK_EX", False)])
+def test_who_sends_waits_for_nobody_and_one_that_is_killed_holds_up_nobody(to_send, how, may_send):
+    """Beside another who sends, and one that leaves."""
     inbox = Forwarding()
     lock = f"/proc/{os.getpid()}/fd/{inbox._lock.fileno()}"
-    with subprocess.Popen([sys.executable, "-c", HOLDS_LOCK, lock], stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen([sys.executable, "-c", HOLDS_LOCK, lock, how], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"\n"
-        assert not inbox.send(*to_send)
+        assert inbox.send(*to_send) == may_send
         holder.kill()
     assert inbox.send(*to_send)
     inbox.leave()
+    assert not inbox.send(*to_send)
 
 
 def test_without_files_in_memory_there_are_others(monkeypatch, to_send):
