@@ -165,7 +165,7 @@ class Balance:
         least = min(self.numbers, key=loads.__getitem__)
         return loads[least] < own and forward(self._inboxes[least])
 
-    def unattended(self) -> list[Forwarding]:
+    def list_unattended(self) -> list[Forwarding]:
         """The inboxes in which something waits for a process that is gone, or silent."""
         return [
             self._inboxes[number]

@@ -246,7 +246,7 @@ class BufferedWorker(ThreadWorker):
         if inbox is not None and not self.alive:
             inbox.leave()
             # Perhaps no other process will read it.
-            for waiting in (inbox, *(self.balance.unattended() if self.balance is not None else ())):
+            for waiting in (inbox, *(self.balance.list_unattended() if self.balance is not None else ())):
                 while self._receive(waiting):
                     pass
 
@@ -342,7 +342,7 @@ class BufferedWorker(ThreadWorker):
         for conn in [conn for conn, (deadline, _) in self._lingering.items() if deadline <= now]:
             self._end(conn)
         if self.balance is not None and self.alive:
-            for inbox in self.balance.unattended():
+            for inbox in self.balance.list_unattended():
                 # No more at a time than there are threads: other processes take the rest.
                 for _ in range(self.cfg.threads):
                     if not self._receive(inbox):

@@ -30,12 +30,12 @@ _TURNS = frozenset(
 )
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=4_096)
 def _turns(word: str) -> bool:
     return word in _TURNS or bool(_NUMBER.search(word))
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_024)
 def _share(turning: frozenset[str]) -> frozenset[str]:
     """One of all that are equal: most memories hold none of these words, or the same few."""
     return turning

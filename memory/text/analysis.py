@@ -80,7 +80,7 @@ def _expand(token: str) -> tuple[str, ...]:
     return _memoise_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=8_192)
 def _memoise_word_terms(token: str) -> tuple[str, ...]:
     return _word_terms(token)
 

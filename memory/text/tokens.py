@@ -33,7 +33,7 @@ def count_tokens(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     return _of_short(text, tokenizer) if len(text) <= _SHORT_CHARS else _encoding(tokenizer).count(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2_048)
 def _of_short(text: str, tokenizer: str) -> int:
     """The turns of a session's window are counted anew with each question of the session."""
     return _encoding(tokenizer).count(text)

@@ -324,13 +324,13 @@ def test_who_is_silent_is_given_nothing_and_what_waits_for_it_is_found(balance, 
     ours, theirs = socket.socketpair()
     with ours, theirs, tempfile.TemporaryFile() as request:
         assert balance.inbox(1).send(ours, request)
-        assert balance.unattended() == []
+        assert balance.list_unattended() == []
         monkeypatch.setattr(Balance, "SILENT_SECONDS", -1.0)
         assert handed(balance, 1_000) == []
-        assert balance.unattended() == [balance.inbox(1)]
+        assert balance.list_unattended() == [balance.inbox(1)]
         monkeypatch.setattr(Balance, "SILENT_SECONDS", 600.0)
         balance.forget(1)
-        assert balance.unattended() == [balance.inbox(1)]
+        assert balance.list_unattended() == [balance.inbox(1)]
 
 
 def test_a_request_that_cannot_be_taken_is_told_from_none():
