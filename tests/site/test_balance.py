@@ -24,9 +24,9 @@ from typing import IO
 import pytest
 from gunicorn.config import Config
 
-from memos_site import web_worker
+from memos_site import client_connection
+from memos_site.client_connection import Connection
 from memos_site.forwarding import Balance, Forwarding
-from memos_site.web_worker import Connection
 from tests.site.gunicorn_server import run_gunicorn
 from tests.site.test_forwarding import CONFIG
 from tests.threads import wait_until
@@ -357,7 +357,7 @@ def test_a_request_that_cannot_be_forwarded_is_there_to_be_answered(monkeypatch)
         conn.begin()
         assert conn.take(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody") is None
         with monkeypatch.context() as no_place:
-            no_place.setattr(web_worker, "open_unnamed_file", partial(open, "/dev/full", "w+b"))
+            no_place.setattr(client_connection, "open_unnamed_file", partial(open, "/dev/full", "w+b"))
             with pytest.raises(OSError, match="No space left"):
                 conn.forward(full)
         while full.send(ours, other):

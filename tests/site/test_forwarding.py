@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pytest
 from gunicorn.config import Config
 
-from memos_site.web_worker import Connection
+from memos_site.client_connection import Connection
 from tests.site.gunicorn_server import run_gunicorn
 
 THREADS, STREAM_THREADS, WORKERS = 1, 6, 3
