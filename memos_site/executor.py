@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 log = logging.getLogger("memos.web")
 
 # A thread that had nothing to do for so long closes its connections.
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 10.0
 
 
 class _Call(NamedTuple):

@@ -165,6 +165,11 @@ class Balance:
         least = min(self.numbers, key=loads.__getitem__)
         return loads[least] < own and forward(self._inboxes[least])
 
+    def find_other(self, number: int) -> Forwarding | None:
+        """The inbox of the process with the fewest requests but for this one; None if no other is there."""
+        others = [other for other in self.numbers if other != number and self._is_there(other)]
+        return self._inboxes[min(others, key=self._load)] if others else None
+
     def list_unattended(self) -> list[Forwarding]:
         """The inboxes in which something waits for a process that is gone, or silent."""
         return [

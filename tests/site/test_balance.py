@@ -220,6 +220,77 @@ def test_a_reload_loses_no_request(server):
     assert came_back
 
 
+# Processes that are replaced after a few requests, and not in the same moment.
+REPLACED_SOON = f"""{CONFIG}
+from memos_site import web_worker
+
+web_worker.REPLACED_AFTER_REQUESTS = 40
+web_worker.REPLACED_AFTER_SECONDS = 2.0
+"""
+
+
+def test_who_is_answered_or_waits_notices_nothing_of_a_replacement(tmp_path):
+    """Clients that ask all the time, some of which keep their connection, and others whose connection is idle."""
+    answered: set[int] = set()
+    failed: list[Exception] = []
+    over = threading.Event()
+    variables = {"MEMOS_WEB_WORKERS": str(PROCESSES), "MEMOS_WEB_THREADS": str(THREADS)}
+    with run_gunicorn("tests.site.slow:application", REPLACED_SOON, tmp_path, **variables) as (port, _):
+
+        def ask(keeps: bool) -> None:
+            client = Client(port)
+            while not over.is_set():
+                try:
+                    answered.add(int(client.ask("?work=0.01")["pid"]))
+                except Exception as error:  # counted below
+                    failed.append(error)
+                if not keeps:
+                    client.close()
+            client.close()
+
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(8)]
+        # Four have asked before, and four never.
+        for client in idle[:4]:
+            assert b"200 OK" in exchange(client)
+        askers = [threading.Thread(target=ask, args=(number < 3,)) for number in range(6)]
+        for asker in askers:
+            asker.start()
+        wait_until(lambda: len(answered) >= 3 * PROCESSES, seconds=60)
+        over.set()
+        for asker in askers:
+            asker.join()
+        for client in idle:
+            assert b"200 OK" in exchange(client)
+            client.close()
+
+    assert failed == []
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_process_alone_is_not_replaced(tmp_path):
+    with (
+        run_gunicorn("tests.site.slow:application", REPLACED_SOON, tmp_path, MEMOS_WEB_WORKERS="1") as (port, _),
+        closing(Client(port)) as client,
+    ):
+        started = time.monotonic()
+        found = set()
+        while time.monotonic() - started < 5:
+            found.add(client.ask("?work=0.01")["pid"])
+
+    assert len(found) == 1
+
+
+def exchange(client: socket.socket) -> bytes:
+    """What is answered to a request on this very connection."""
+    client.sendall(b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+    received = b""
+    while not received.endswith(b"}"):
+        piece = client.recv(65_536)
+        assert piece
+        received += piece
+    return received
+
+
 def count_descriptors(process: subprocess.Popen[bytes]) -> int:
     return len(os.listdir(f"/proc/{process.pid}/fd"))
 
