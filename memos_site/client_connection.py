@@ -76,6 +76,7 @@ class Connection(TConn):
         self.deadline = time.monotonic() + settings.MEMOS_RECEIVE_SECONDS
         self.lacks, self.length, self.is_cut = None, 0, False
         self._head = bytearray()
+        self._arrived = io.BytesIO()
 
     def take(self, data: bytes) -> int | None:
         """Takes what has arrived; the status to refuse it with, or None. It is complete when `lacks` is 0."""

@@ -6,7 +6,8 @@ process is started anew, what is handed over waits in the pair.
 
 Requests that take long go to a process of their own, which answers them and closes. Of the others, those that find
 their process at work go to the one that has least to do, and their connection stays there: which process accepts a
-connection is chance, and of eight that are opened at once one process may take all.
+connection is chance, and of eight that are opened at once one process may take all. A process that is replaced passes
+on the connections on which nothing has arrived.
 """
 
 from __future__ import annotations

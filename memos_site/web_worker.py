@@ -29,7 +29,7 @@ from memory.enums import ErrorCode
 from memory.metrics import HANDED_OVER
 from memos_site.client_connection import END, MAX_HEAD_BYTES, SPOOLED_BYTES, Connection
 from memos_site.executor import RequestThreads
-from memos_site.forwarding import Balance, Forwarding, open_unnamed_file
+from memos_site.forwarding import Balance, Forwarding
 
 RECV_BYTES = 262_144
 # Of larger bodies so many of the largest size may be on their way at once; more are answered 503.
@@ -38,7 +38,8 @@ MOST_LARGE = 16
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 65_536
 # A web process is replaced when it has answered so many requests and is so old (up to half as old again, so that no two
-# are replaced at once): caches and the gaps between what was freed fill some 40 MB within an hour.
+# are replaced at once). In an hour of `bench/soak.py` two grew by 52 MiB after its tenth minute: by caches, and by gaps
+# between what was freed.
 REPLACED_AFTER_REQUESTS = 5_000
 REPLACED_AFTER_SECONDS = 600.0
 
@@ -141,31 +142,28 @@ class BufferedWorker(ThreadWorker):
         """Tells that the loop turns: gunicorn, and the other web processes. Stops where it is to be replaced."""
         super().notify()
         self._count(0)
-        if self.alive and self._is_to_be_replaced():
-            self.log.info("a web process is replaced after %s requests", self.nr)
+        is_worn = self.nr >= REPLACED_AFTER_REQUESTS and time.monotonic() >= self._replaced_at
+        if self.alive and is_worn and self.balance is not None and self.balance.find_other(self.balance_number):
+            # At once, so that no other one goes, too.
+            self.balance.forget(self.balance_number)
             self._is_replaced = True
             self.alive = False
-
-    def _is_to_be_replaced(self) -> bool:
-        is_worn = self.nr >= REPLACED_AFTER_REQUESTS and time.monotonic() >= self._replaced_at
-        return is_worn and self.balance is not None and self.balance.find_other(self.balance_number) is not None
 
     def _pass_on(self, conn: Connection) -> bool:
         """Gives a connection on which nothing has arrived to another process, so that its client notices nothing of the
         replacement; False when there is none."""
         other = None if self.balance is None else self.balance.find_other(self.balance_number)
-        if other is None:
+        conn.begin()
+        if other is None or not self._forwards(conn, other):
             return False
-        try:
-            with open_unnamed_file() as nothing:
-                if not other.send(conn.sock, nothing):
-                    return False
-        except OSError as error:
-            self.log.error("a connection could not be passed on: %s", error)
-            return False
+        self._give_up(conn)
+        return True
+
+    def _give_up(self, conn: Connection) -> None:
+        """Lets go of a connection that another process has."""
+        conn.forget()
         self.nr_conns -= 1
         conn.close()
-        return True
 
     def _pass_on_those_that_wait(self) -> None:
         for conn in list(self.keepalived_conns):
@@ -224,7 +222,7 @@ class BufferedWorker(ThreadWorker):
 
     def _count(self, change: int) -> None:
         self._answering += change
-        if self.balance is not None and self._accepting:
+        if self.balance is not None and self._accepting and not self._is_replaced:
             self.balance.report(self.balance_number, self._answering)
 
     def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
@@ -332,9 +330,7 @@ class BufferedWorker(ThreadWorker):
     def _answer(self, conn: Connection) -> None:
         """Has the request answered: here, where the streams are, or by a process with less to do."""
         if self._hands_over(conn):
-            conn.forget()
-            self.nr_conns -= 1
-            conn.close()
+            self._give_up(conn)
         else:
             self.enqueue_req(conn)
 
