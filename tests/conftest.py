@@ -24,6 +24,7 @@ from memory.services.usage import bookkeeper
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 from tests.answer_contract import list_faults
+from tests.embedded_plugin import starts_postgresql
 
 pytest_plugins = ["tests.providers.llama"]
 
@@ -71,6 +72,15 @@ BEGIN
     END LOOP;
 END $$
 """
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
+    """Whether the database outlives the run: on a server that the run itself has started, all goes with the server.
+
+    PostgreSQL refuses to drop a database to which some thread still has a connection.
+    """
+    return starts_postgresql() or bool(request.config.getvalue("reuse_db"))
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(_folder, ignore_errors=True)
 
 
+def starts_postgresql() -> bool:
+    """Whether the PostgreSQL of this run is its own, and goes with it."""
+    return _servers is not None and _servers.postgres is not None
+
+
 def _leads_workers(config: pytest.Config) -> bool:
     """This process runs no test itself: pytest-xdist's workers do."""
     known = config.known_args_namespace
