@@ -34,6 +34,8 @@ into is it its me must my new no not now of on one only or other our out over ow
 then there these they this to under until up us use was we what when where which who will with word words you your
 previous hidden safety bank best link name note number say tell user whole here long more best how why"""
 _KNOWN = frozenset(_COMMON.split()) | VERBS.keys() | {word for word in NOUNS if "'" not in word and "-" not in word}
+# Without "a" and "i".
+_KNOWN_WORDS = frozenset(word for word in _KNOWN if len(word) > 1)
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{16,}+={0,2}")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:0x)?[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){11,}+")
@@ -81,14 +83,14 @@ def undisguise(text: str, lowered: str, *, depth: int = DEPTH) -> Iterator[Disgu
 
 
 def _find_encoded(text: str, depth: int) -> Iterator[Disguised]:
-    for pattern, decode in (
-        (_BASE64, _from_base64),
-        (_HEX, _from_hex),
-        (_ENTITIES, html.unescape),
-        (_ESCAPES, _from_escapes),
-        (_PERCENT, unquote),
+    for mark, pattern, decode in (
+        ("", _BASE64, _from_base64),
+        ("", _HEX, _from_hex),
+        ("&#", _ENTITIES, html.unescape),
+        ("\\", _ESCAPES, _from_escapes),
+        ("%", _PERCENT, unquote),
     ):
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(text) if mark in text else ():
             said = decode(match[0])
             if said and said != match[0]:
                 yield Disguised("encoded text", said, match.span())
@@ -143,8 +145,8 @@ def _turn_sentences(text: str, turn: Callable[[str], str]) -> str:
         sentence = match[0]
         other = turn(sentence)
         words, others = _LATIN_WORD.findall(sentence), _LATIN_WORD.findall(other)
-        known = sum(word in _KNOWN for word in others)
-        there = sum(word in _KNOWN and len(word) > 1 for word in words)
+        known = sum(map(_KNOWN.__contains__, others))
+        there = sum(map(_KNOWN_WORDS.__contains__, words))
         reads_better = known >= max(LEAST_KNOWN, LEAST_KNOWN_SHARE * len(others)) and known > 2 * there
         if reads_better or (turn is _mirror and len(_REVERSED_CHINESE.findall(sentence)) > 1):
             said.append(other)

@@ -172,7 +172,7 @@ def _evidence_in(original: str, plain: Plain) -> list[Reason]:
     reasons: list[Reason] = []
     talk = _TALK.match(plain.text) is not None
     for evidence in (*INJECTION, *POISONING, *SPOOFS):
-        if talk and evidence.rule == "injection.turns":
+        if (not chinese and evidence.words.isdisjoint(words)) or (talk and evidence.rule == "injection.turns"):
             continue
         reasons.extend(_strongest(evidence, plain, words, chinese=chinese))
     orders = [reason for reason in reasons if reason.rule in ORDERS]

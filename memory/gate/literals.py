@@ -31,7 +31,13 @@ def find_literals(pattern: re.Pattern[str]) -> Literals:
 
 def has_literals(text: str, literals: Literals) -> bool:
     """Whether a pattern with these may be found in `text`."""
-    return all(any(map(text.__contains__, one)) for one in literals)
+    for one in literals:
+        for string in one:
+            if string in text:
+                break
+        else:
+            return False
+    return True
 
 
 def _read_sets(parts: Iterable[tuple[Any, Any]]) -> list[frozenset[str]]:

@@ -7,7 +7,8 @@ them can hold. Whether one does hold is not said here: what a rule forbids, and 
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from memory.gate.clauses import ReadSentence, has_chinese, read_words
 from memory.gate.lexicon import PHRASES, Phrase
@@ -16,9 +17,17 @@ from memory.gate.order_rules import RULES, Rule
 _phrases: defaultdict[str, list[Phrase]] = defaultdict(list)
 for _phrase in PHRASES:
     _phrases[_phrase.concept].append(_phrase)
+_bits = {meaning: 1 << place for place, meaning in enumerate(_phrases)}
 
-# Of each meaning in it, one must be there; those that are found by phrases only.
-Needs = tuple[frozenset[str], ...]
+
+class Need(NamedTuple):
+    """Meanings that are found by phrases only, of which one must be there; `bits` has the bit of each."""
+
+    bits: int
+    meanings: tuple[str, ...]
+
+
+Needs = tuple[Need, ...]
 
 
 def may_have_orders(text: str) -> bool:
@@ -28,12 +37,12 @@ def may_have_orders(text: str) -> bool:
     before: _Sentence | None = None
     for clause in read_words(text):
         sentence = _Sentence(clause, text)
-        if any(all(map(sentence.has, needs)) for needs in _list_needs(sentence.names, pairs=False)):
+        if sentence.meets_any(_list_needs(sentence.names, pairs=False)):
             return True
         if before is not None:
-            for needs in _list_needs(before.names | sentence.names, pairs=True):
-                if all(before.has(need) or sentence.has(need) for need in needs):
-                    return True
+            both = before.names | sentence.names
+            if sentence.meets_any(_list_needs(both, pairs=True), before):
+                return True
         before = sentence
     return False
 
@@ -44,19 +53,37 @@ class _Sentence:
     def __init__(self, clause: ReadSentence, text: str) -> None:
         self.names = frozenset(clause.meanings)
         self._text = text[clause.start : clause.end]
-        self._present: set[str] = set()
-        self._absent: set[str] = set()
+        # Bits of meanings.
+        self._present = 0
+        self._absent = 0
 
-    def has(self, meanings: frozenset[str]) -> bool:
-        """Whether a phrase of it has one of `meanings`."""
-        if meanings <= self._absent:
-            return False
-        return not meanings.isdisjoint(self._present) or any(map(self._look_for, meanings - self._absent))
+    def meets_any(self, alternatives: tuple[Needs, ...], before: _Sentence | None = None) -> bool:
+        """Whether it, or the sentence `before` it, has what one of the alternatives needs."""
+        for needs in alternatives:
+            for need in needs:
+                if not (before is not None and before._has(need)) and not self._has(need):
+                    break
+            else:
+                return True
+        return False
+
+    def _has(self, need: Need) -> bool:
+        bits, meanings = need
+        if bits & self._present:
+            return True
+        if bits & ~self._absent:
+            for meaning in meanings:
+                if not _bits[meaning] & self._absent and self._look_for(meaning):
+                    return True
+        return False
 
     def _look_for(self, meaning: str) -> bool:
-        is_there = any(phrase.search(self._text) for phrase in _phrases[meaning])
-        (self._present if is_there else self._absent).add(meaning)
-        return is_there
+        for phrase in _phrases[meaning]:
+            if phrase.search(self._text):
+                self._present |= _bits[meaning]
+                return True
+        self._absent |= _bits[meaning]
+        return False
 
 
 @lru_cache(maxsize=4_096)
@@ -64,10 +91,22 @@ def _list_needs(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
     """What the rules need besides `names`, without rules that need other words; first what is looked for first."""
     left = (_read_needs(names, rule) for rule in RULES if rule.pair or not pairs)
     ordered = {tuple(sorted(needs, key=_turn_of)) for needs in left if needs is not None}
-    return tuple(sorted(ordered, key=lambda needs: [*map(_turn_of, needs)]))
+    return tuple(map(_make_needs, sorted(ordered, key=lambda needs: [*map(_turn_of, needs)])))
 
 
-def _read_needs(names: frozenset[str], rule: Rule) -> Needs | None:
+@cache
+def _make_needs(groups: tuple[frozenset[str], ...]) -> Needs:
+    """One object wherever the same is needed: a few hundred, of which a list of `_list_needs` has some forty."""
+    return tuple(map(_make_need, groups))
+
+
+@cache
+def _make_need(meanings: frozenset[str]) -> Need:
+    in_turn = sorted(meanings, key=lambda meaning: (_turns[meaning], meaning))
+    return Need(sum(_bits[meaning] for meaning in in_turn), tuple(in_turn))
+
+
+def _read_needs(names: frozenset[str], rule: Rule) -> tuple[frozenset[str], ...] | None:
     needs = []
     for group in rule.needs:
         if group.isdisjoint(names):

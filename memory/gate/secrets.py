@@ -135,7 +135,7 @@ def detect(turn: GateInput) -> GateFindings:
 def find_secrets(text: str) -> list[Detection]:
     """The secrets of `text`, in no order; one may be found twice. The place is that of the secret, not of its name."""
     lowered = text.lower()
-    found = list(_keys(text)) if any(len(word) >= LEAST_KEY_CHARS for word in text.split()) else []
+    found = list(_keys(text)) if max(map(len, text.split()), default=0) >= LEAST_KEY_CHARS else []
     if "://" in text and "@" in text:
         found.extend(
             _at(PASSWORD, match, 1, 0.95)
@@ -144,7 +144,7 @@ def find_secrets(text: str) -> list[Detection]:
         )
     if "PRIVATE KEY" in text:
         found.extend(_private_keys(text))
-    if any(keyword in lowered for keyword in _KEYWORDS):
+    if any(map(lowered.__contains__, _KEYWORDS)):
         found.extend(_find_named(text))
     return found
 

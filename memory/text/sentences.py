@@ -122,7 +122,7 @@ def is_first_person(sentence: str) -> bool:
 def is_small_talk(sentence: str) -> bool:
     """Whether `sentence` is a greeting, thanks, a wish or a bare agreement, with too little else to be kept."""
     plain = sentence.replace("’", "'")
-    if any(character.isdigit() for character in plain):
+    if any(map(str.isdigit, plain)):
         return False
     return bool(
         (_COURTESY.match(plain) and len(plain.split()) <= MAX_COURTESY_WORDS)
