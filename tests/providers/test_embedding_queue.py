@@ -83,6 +83,18 @@ def test_nobody_waits_for_ever(model, monkeypatch):
     assert model.begun == ["batch", "batch", "background", "batch", "background", "batch"]
 
 
+def test_all_threads_begin_at_once_with_texts_that_are_several_runs(model):
+    queue = EmbeddingQueue(2)
+    model.let(2)
+    assert queue.embed(model, ["first", "second"])[:, 0].tolist() == [5.0, 6.0]
+    # Both threads wait for something to do.
+    batch = _embed(queue, model, "batch", "batch")
+    for _ in range(4):
+        model.wait_begun()
+    model.let(2)
+    batch.join()
+
+
 def test_the_background_has_one_thread(model):
     queue = EmbeddingQueue(2)
     background = _embed(queue, model, "background", "background", background=True)

@@ -44,7 +44,7 @@ class EmbeddingQueue:
                 self._requests.append(request)
                 taken = self._take() if request.is_short and self._next() is request else None
                 if taken is None:
-                    self._changed.notify()
+                    self._changed.notify(request.left)
             if taken is not None:
                 self._run(taken)
             request.done.wait()
