@@ -5,10 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from memory.enums import FactRefusal
+
+_place = ""
+
+
+def take_place(name: str) -> None:
+    """From now on this process counts in the files of the place `name`, on from what the last one there counted.
+
+    No two that run at the same time may have one. Without a place a process has files of its own, which stay when it
+    ends.
+    """
+    global _place  # noqa: PLW0603 - one a process
+    _place = name
+
+
+def _name_files() -> str:
+    return _place or str(os.getpid())
+
+
+if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    values.ValueClass = values.MultiProcessValue(_name_files)
 
 REQUESTS = Counter("memos_http_requests_total", "Answered requests", ["method", "route", "status"])
 SECONDS = Histogram(

@@ -171,6 +171,10 @@ class Balance:
         others = [other for other in self.numbers if other != number and self._is_there(other)]
         return self._inboxes[min(others, key=self._load)] if others else None
 
+    def are_others_there(self, number: int) -> bool:
+        """Whether all processes but this one report."""
+        return all(self._is_there(other) for other in self.numbers if other != number)
+
     def list_unattended(self) -> list[Forwarding]:
         """The inboxes in which something waits for a process that is gone, or silent."""
         return [

@@ -1,6 +1,7 @@
 """Gunicorn's settings, from the same environment as Django's. Threads, not an event loop: the work is in C and SQL."""
 
 import gc
+import itertools
 import os
 import shutil
 import socket
@@ -90,12 +91,14 @@ def when_ready(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     """Says which worker has the streams: one that starts when none does of those that stay beside it. The others get a
-    number that none of these has.
+    number that none of these has, and all a place in the metrics that nobody has who still runs.
 
     In a reload those of before are there still, and will be ended, the oldest first. This file has then been read
     again: what was made above for the new ones is not what those have.
     """
     worker.forwarding = _forwarding
+    taken = {other.metrics_number for other in server.WORKERS.values()}
+    worker.metrics_number = next(number for number in itertools.count() if number not in taken)
     staying = sorted(server.WORKERS.values(), key=lambda other: other.age)[-(server.num_workers - 1) :]
     worker.has_streams = _forwarding is not None and not any(other.has_streams for other in staying)
     if _balance is not None and not worker.has_streams:
@@ -105,7 +108,10 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
-    """Closes what the workers of before hand requests over by, in a reload."""
+    """Counts on where the last worker in this place ended. In a reload, closes what those of before hand over by."""
+    from memory import metrics
+
+    metrics.take_place(f"web-{worker.metrics_number}")
     for other in server.WORKERS.values():
         for handing in (other.balance, other.forwarding):
             if handing is not None and handing not in (worker.balance, _balance, _forwarding):
@@ -161,9 +167,6 @@ def post_worker_init(worker: Worker) -> None:
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
-    from prometheus_client.multiprocess import mark_process_dead
-
-    mark_process_dead(worker.pid)
     if worker.balance is not None:
         worker.balance.forget(worker.balance_number)
     # After a reload nobody else needs what the last of the workers of before has handed requests over by.

@@ -37,11 +37,11 @@ MOST_LARGE = 16
 # How long a connection that was answered for the last time is read on, so that the answer is not cut off by a reset.
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 65_536
-# A web process is replaced when it has answered so many requests and is so old (up to half as old again, so that no two
-# are replaced at once). In an hour of `bench/soak.py` two grew by 52 MiB after its tenth minute: by caches, and by gaps
-# between what was freed.
-REPLACED_AFTER_REQUESTS = 5_000
-REPLACED_AFTER_SECONDS = 600.0
+# A web process is replaced when it has answered so many requests and is so old, each up to half as much again, so that
+# no two are replaced at once. In an hour of `bench/soak.py` two grew from 201 to 303 MiB: by columns and caches, and by
+# gaps between what was freed.
+REPLACED_AFTER_REQUESTS = 2_500
+REPLACED_AFTER_SECONDS = 300.0
 
 _REASONS = {
     408: ("Request Timeout", ErrorCode.REQUEST_TIMEOUT),
@@ -65,10 +65,13 @@ class BufferedWorker(ThreadWorker):
         self.has_streams = False
         self.balance: Balance | None = None
         self.balance_number = 0
+        self.metrics_number = 0
         # When a process that stops has waited long enough for clients that have connected and sent nothing yet.
         self._stops_waiting_at = 0.0
         self._is_replaced = False
-        self._replaced_at = time.monotonic() + REPLACED_AFTER_SECONDS * random.uniform(1.0, 1.5)  # noqa: S311
+        share = random.uniform(1.0, 1.5)  # noqa: S311 - no secret
+        self._replaced_at = time.monotonic() + REPLACED_AFTER_SECONDS * share
+        self._replaced_after = REPLACED_AFTER_REQUESTS * share
         # Requests that have a thread, or wait for one.
         self._answering = 0
         self._arriving: dict[Connection, None] = {}
@@ -142,12 +145,17 @@ class BufferedWorker(ThreadWorker):
         """Tells that the loop turns: gunicorn, and the other web processes. Stops where it is to be replaced."""
         super().notify()
         self._count(0)
-        is_worn = self.nr >= REPLACED_AFTER_REQUESTS and time.monotonic() >= self._replaced_at
-        if self.alive and is_worn and self.balance is not None and self.balance.find_other(self.balance_number):
-            # At once, so that no other one goes, too.
+        is_worn = self.nr >= self._replaced_after and time.monotonic() >= self._replaced_at
+        if self.alive and is_worn and self.balance is not None and self.forwarding is not None:
+            # Before it looks: of two that would go in the same moment, each finds the other gone, and stays.
             self.balance.forget(self.balance_number)
-            self._is_replaced = True
-            self.alive = False
+            if self.balance.are_others_there(self.balance_number):
+                self._is_replaced = True
+                # What is arriving, or being answered, is not cut off.
+                self.cfg.set("graceful_timeout", settings.MEMOS_RECEIVE_SECONDS + self.cfg.graceful_timeout)
+                self.alive = False
+            else:
+                self._count(0)
 
     def _pass_on(self, conn: Connection) -> bool:
         """Gives a connection on which nothing has arrived to another process, so that its client notices nothing of the

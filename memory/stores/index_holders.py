@@ -28,6 +28,8 @@ def confirm(holder: str, namespace_ids: Collection[int], moment: float) -> None:
     def note(pipe: Any) -> None:
         for namespace_id in namespace_ids:
             pipe.zadd(_key(namespace_id), {holder: moment})
+            # Processes that are gone, which leave without a word.
+            pipe.zremrangebyscore(_key(namespace_id), "-inf", moment - 2 * LEASE_SECONDS)
             pipe.expire(_key(namespace_id), int(LEASE_SECONDS) + 1)
 
     try:

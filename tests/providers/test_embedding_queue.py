@@ -87,7 +87,8 @@ def test_all_threads_begin_at_once_with_texts_that_are_several_runs(model):
     queue = EmbeddingQueue(2)
     model.let(2)
     assert queue.embed(model, ["first", "second"])[:, 0].tolist() == [5.0, 6.0]
-    # Both threads wait for something to do.
+    while len(queue._changed._waiters) < 2:
+        time.sleep(0.001)
     batch = _embed(queue, model, "batch", "batch")
     for _ in range(4):
         model.wait_begun()

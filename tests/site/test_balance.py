@@ -234,7 +234,11 @@ def test_who_is_answered_or_waits_notices_nothing_of_a_replacement(tmp_path):
     answered: set[int] = set()
     failed: list[Exception] = []
     over = threading.Event()
-    variables = {"MEMOS_WEB_WORKERS": str(PROCESSES), "MEMOS_WEB_THREADS": str(THREADS)}
+    metrics = tmp_path / "metrics"
+    metrics.mkdir()
+    variables = {
+        "MEMOS_WEB_WORKERS": str(PROCESSES), "MEMOS_WEB_THREADS": str(THREADS), "PROMETHEUS_MULTIPROC_DIR": str(metrics)
+    }  # fmt: skip
     with run_gunicorn("tests.site.slow:application", REPLACED_SOON, tmp_path, **variables) as (port, _):
 
         def ask(keeps: bool) -> None:
@@ -265,6 +269,8 @@ def test_who_is_answered_or_waits_notices_nothing_of_a_replacement(tmp_path):
 
     assert failed == []
     assert "Traceback" not in (tmp_path / "log").read_text()
+    # Those that came later count on in the files of those before: one for each place, and one of the server itself.
+    assert 1 <= len(list(metrics.glob("counter_*.db"))) <= PROCESSES + 2
 
 
 def test_a_process_alone_is_not_replaced(tmp_path):
@@ -468,3 +474,12 @@ def test_without_files_in_memory_there_are_others(monkeypatch, to_send):
 
     monkeypatch.setattr(os, "memfd_create", refuse)
     assert Forwarding().send(*to_send)
+
+
+def test_others_are_there_when_each_of_them_reports(balance):
+    assert not balance.are_others_there(0)
+    assert balance.are_others_there(2)
+    balance.report(2, 0)
+    assert balance.are_others_there(0)
+    balance.forget(1)
+    assert not balance.are_others_there(0)

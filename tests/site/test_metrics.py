@@ -54,3 +54,20 @@ def test_counters_of_several_processes_add_up(tmp_path):
         if sample.name == "memos_http_requests_total"
     ]
     assert counted == [1.0, 2.0]
+
+
+def test_who_takes_the_place_of_another_counts_on_in_its_files(tmp_path):
+    program = (
+        "from memory.metrics import observe_request, exposition, take_place\n"
+        "take_place('web-0')\n"
+        "observe_request(method='GET', route='v1/x', status=200, seconds=0.01)\n"
+        "print(exposition({}).decode())"
+    )
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for count in (1, 2):
+        text = subprocess.run(
+            [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        assert f'memos_http_requests_total{{method="GET",route="v1/x",status="200"}} {count}.0' in text
+    assert "histogram_web-0.db" in os.listdir(tmp_path)
+    assert len(list(tmp_path.glob("histogram_*.db"))) == 1

@@ -27,6 +27,7 @@ from memory.services.ingestion.ingest import ingest, ingest_batch
 from memory.services.memories import edit
 from memory.services.recall.search import Ask, find
 from memory.stores import index_holders
+from memory.stores import redis as redis_store
 from memory.types import NewMemory, system_access
 from tests.retrieval.columns.ways import as_a_process_without_columns, ask, ask_by_columns, by_columns
 from tests.threads import wait_until
@@ -268,6 +269,15 @@ def test_what_nobody_asks_for_and_what_cannot_be_confirmed_is_forgotten(opened, 
         monkeypatch.setattr(store, "read_changes", fail)
         monkeypatch.setattr(store, "LEASE_SECONDS", 0.5)
     wait_until(lambda: not store._store._held)
+
+
+def test_processes_that_are_gone_are_named_no_longer():
+    now = time.time()
+    index_holders.confirm("gone:1", {7}, now - 3 * index_holders.LEASE_SECONDS)
+    index_holders.confirm("late:2", {7}, now - 0.5 * index_holders.LEASE_SECONDS)
+    index_holders.confirm("here:3", {7}, now)
+    named = redis_store.call(lambda client: client.zrange(index_holders._key(7), 0, -1))
+    assert named == [b"late:2", b"here:3"]
 
 
 def test_who_does_not_say_that_it_took_a_change_in_is_waited_for_and_then_not_counted(monkeypatch):
