@@ -21,6 +21,7 @@ from memory.providers.calls import call_ended
 from memory.services.ingestion.ingest import ingest
 from memory.services.tenancy.keys import issue_key
 from memory.services.usage import bookkeeper
+from memory.stores import model_calls
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 from tests.answer_contract import list_faults
@@ -136,6 +137,7 @@ def _check_answers() -> Iterator[None]:
 def _fresh_process_state() -> Iterator[None]:
     """What a process remembers must not travel from test to test."""
     caches.forget_all()
+    model_calls.forget()
     redis_store.resume()
     # Namespaces get the ids of earlier ones when a test makes the tables anew.
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
