@@ -111,7 +111,8 @@ def post_fork(server: Arbiter, worker: Worker) -> None:
     """Counts on where the last worker in this place ended. In a reload, closes what those of before hand over by."""
     from memory import metrics
 
-    metrics.take_place(f"web-{worker.metrics_number}")
+    # Other servers may have the same folder: one that takes over from this one, for instance.
+    metrics.take_place(f"web-{server.pid}-{worker.metrics_number}")
     for other in server.WORKERS.values():
         for handing in (other.balance, other.forwarding):
             if handing is not None and handing not in (worker.balance, _balance, _forwarding):

@@ -151,7 +151,7 @@ class BufferedWorker(ThreadWorker):
             self.balance.forget(self.balance_number)
             if self.balance.are_others_there(self.balance_number):
                 self._is_replaced = True
-                # What is arriving, or being answered, is not cut off.
+                # What is arriving is not cut off; what is being answered is waited for in any case (`run`).
                 self.cfg.set("graceful_timeout", settings.MEMOS_RECEIVE_SECONDS + self.cfg.graceful_timeout)
                 self.alive = False
             else:
