@@ -12,7 +12,7 @@ from memory.enums import BulkOutcome
 from memory.models import AuditLog, BulkChange, BulkChangeMemory, Memory, MemoryVersion
 from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,17 +28,16 @@ def test_it_goes_on_where_it_ended(alice, tmp_path: Path):
     answer = alice.client.patch("/v1/memories", data=json.dumps(body), content_type="application/json").json()
     rows = BulkChange.objects.in_scope(alice.scope)
 
-    with waiting_model() as (endpoint, _):
-        cluster = Cluster(endpoint, tmp_path / "cluster.log")
-        try:
-            begun = wait_for(lambda: rows.get().changed, what="the first batch")
-            cluster.kill()
-            assert begun < MANY
-            assert rows.get().finished_at is None
-            cluster.start_again()
-            wait_for(lambda: rows.get().finished_at, what="the end of the change", seconds=90)
-        finally:
-            cluster.stop()
+    cluster = Cluster(tmp_path / "cluster.log")
+    try:
+        begun = wait_for(lambda: rows.get().changed, what="the first batch")
+        cluster.kill()
+        assert begun < MANY
+        assert rows.get().finished_at is None
+        cluster.start_again()
+        wait_for(lambda: rows.get().finished_at, what="the end of the change", seconds=90)
+    finally:
+        cluster.stop()
 
     done = alice.get(f"/v1/memories/bulk/{answer['id']}").json()
     assert (done["state"], done["changed"], done["unchanged"], done["refused"]) == ("done", MANY, 0, 0)

@@ -6,7 +6,7 @@ import pytest
 
 from memory.enums import DeliveryState
 from memory.models import Webhook, WebhookDelivery
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
 from tests.services.webhooks.receiver import Received, receiving
 
@@ -14,7 +14,7 @@ from tests.services.webhooks.receiver import Received, receiving
 @pytest.mark.django_db(transaction=True)
 def test_what_was_committed_is_delivered_after_a_kill_perhaps_twice_under_one_id(alice, remember, settings, tmp_path):
     settings.MEMOS_WEBHOOK_PRIVATE = True
-    with receiving() as receiver, waiting_model() as (endpoint, _):
+    with receiving() as receiver:
 
         def keep_waiting(_: Received) -> tuple[int, dict[str, str], bytes]:
             receiver.closing.wait(60)
@@ -24,7 +24,7 @@ def test_what_was_committed_is_delivered_after_a_kill_perhaps_twice_under_one_id
         made = alice.post("/v1/webhooks", {"namespace": "alice", "url": receiver.url()}).json()
         # Committed while there is no worker at all.
         first = remember(alice, "The ferry leaves at nine.")
-        cluster = Cluster(endpoint, tmp_path / "cluster.log", MEMOS_WEBHOOK_PRIVATE="1", MEMOS_WEBHOOK_SECONDS="60")
+        cluster = Cluster(tmp_path / "cluster.log", MEMOS_WEBHOOK_PRIVATE="1", MEMOS_WEBHOOK_SECONDS="60")
         try:
             wait_for(lambda: receiver.received, what="a message that is not answered")
             cluster.kill()

@@ -13,7 +13,7 @@ from memory.models import CubeFile, CubeFilePart, Memory, Session
 from memory.services.cubes.create import register_cube
 from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory, system_access
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,31 +45,30 @@ def test_both_end_as_if_nothing_had_happened(alice, bob, tmp_path: Path):
     spool = tmp_path / "spool"
     spool.mkdir()
 
-    with waiting_model() as (endpoint, _):
-        asked = alice.post(f"/v1/cubes/{cube.pk}/dump", {"vectors": True}).json()
-        cluster = Cluster(endpoint, tmp_path / "cluster.log", TMPDIR=str(spool))
-        try:
-            wait_for(lambda: spooled(spool), what="the beginning of the dump", seconds=60)
-            cluster.kill()
-            assert dumps.get().finished_at is None
-            assert not CubeFilePart.objects.in_scope(alice.scope).exists()
-            cluster.start_again()
-            wait_for(lambda: dumps.get().finished_at, what="the end of the dump", seconds=90)
-            assert not spooled(spool)
-            content = b"".join(alice.get(f"/v1/cubes/files/{asked['id']}/content").streaming_content)
+    asked = alice.post(f"/v1/cubes/{cube.pk}/dump", {"vectors": True}).json()
+    cluster = Cluster(tmp_path / "cluster.log", TMPDIR=str(spool))
+    try:
+        wait_for(lambda: spooled(spool), what="the beginning of the dump", seconds=60)
+        cluster.kill()
+        assert dumps.get().finished_at is None
+        assert not CubeFilePart.objects.in_scope(alice.scope).exists()
+        cluster.start_again()
+        wait_for(lambda: dumps.get().finished_at, what="the end of the dump", seconds=90)
+        assert not spooled(spool)
+        content = b"".join(alice.get(f"/v1/cubes/files/{asked['id']}/content").streaming_content)
 
-            upload = {"namespace": "bob", "file": SimpleUploadedFile("a.memcube", content)}
-            loaded = bob.client.post("/v1/cubes/load", upload).json()
-            begun = wait_for(lambda: loads.get().done, what="the first batch of the load", seconds=60)
-            cluster.kill()
-            assert 0 < begun < loads.get().total
-            assert loads.get().finished_at is None
-            assert spooled(spool)
-            cluster.start_again()
-            wait_for(lambda: loads.get().finished_at, what="the end of the load", seconds=90)
-            assert not spooled(spool)
-        finally:
-            cluster.stop()
+        upload = {"namespace": "bob", "file": SimpleUploadedFile("a.memcube", content)}
+        loaded = bob.client.post("/v1/cubes/load", upload).json()
+        begun = wait_for(lambda: loads.get().done, what="the first batch of the load", seconds=60)
+        cluster.kill()
+        assert 0 < begun < loads.get().total
+        assert loads.get().finished_at is None
+        assert spooled(spool)
+        cluster.start_again()
+        wait_for(lambda: loads.get().finished_at, what="the end of the load", seconds=90)
+        assert not spooled(spool)
+    finally:
+        cluster.stop()
 
     report = bob.get(f"/v1/cubes/files/{loaded['id']}").json()
     assert (report["state"], report["done"]) == ("done", report["total"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory.models import ImportedTurn, ImportPart, Memory, MemoryImport
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,17 +20,16 @@ def test_it_goes_on_where_it_ended(alice, tmp_path: Path):
     answer = alice.post("/v1/imports", {"namespace": "alice", "text": lines}).json()
     rows = MemoryImport.objects.in_scope(alice.scope)
 
-    with waiting_model() as (endpoint, _):
-        cluster = Cluster(endpoint, tmp_path / "cluster.log")
-        try:
-            begun = wait_for(lambda: rows.get().dealt_with, what="the first batch")
-            cluster.kill()
-            assert begun < MANY
-            assert rows.get().finished_at is None
-            cluster.start_again()
-            wait_for(lambda: rows.get().finished_at, what="the end of the import", seconds=90)
-        finally:
-            cluster.stop()
+    cluster = Cluster(tmp_path / "cluster.log")
+    try:
+        begun = wait_for(lambda: rows.get().dealt_with, what="the first batch")
+        cluster.kill()
+        assert begun < MANY
+        assert rows.get().finished_at is None
+        cluster.start_again()
+        wait_for(lambda: rows.get().finished_at, what="the end of the import", seconds=90)
+    finally:
+        cluster.stop()
 
     report = alice.get(f"/v1/imports/{answer['id']}").json()
     assert (report["state"], report["turns"], report["dealt_with"]) == ("done", MANY, MANY)

@@ -30,7 +30,7 @@ def model() -> Iterator[tuple[Endpoint, threading.Event]]:
 
 @pytest.fixture
 def cluster(model: tuple[Endpoint, threading.Event], tmp_path: Path) -> Iterator[Cluster]:
-    running = Cluster(model[0], tmp_path / "cluster.log")
+    running = Cluster(tmp_path / "cluster.log", model=model[0])
     yield running
     running.stop()
 

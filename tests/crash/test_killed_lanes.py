@@ -11,7 +11,7 @@ from django_q.models import OrmQ
 from memory.enums import JobPriority, JobState
 from memory.models import Job
 from memory.services.jobs.queue import Kind, enqueue
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,10 +21,9 @@ KIND = Kind("project_memories", once=False)
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with waiting_model() as (endpoint, _):
-        running = Cluster(endpoint, tmp_path / "cluster.log", MEMOS_JOB_ATTEMPTS="5")
-        yield running
-        running.stop()
+    running = Cluster(tmp_path / "cluster.log", MEMOS_JOB_ATTEMPTS="5")
+    yield running
+    running.stop()
 
 
 def test_whoever_is_killed_no_job_of_any_priority_is_lost(alice, bob, cluster):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from tests.crash.cluster import Cluster, waiting_model
+from tests.crash.cluster import Cluster
 from tests.crash.server import Server, wait_for
 from tests.crash.test_killed_parts import turn
 
@@ -34,15 +34,14 @@ def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, p
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("part", ["main", "guard"])
 def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, part):
-    with waiting_model() as (endpoint, _):
-        cluster = Cluster(endpoint, tmp_path / "cluster.log")
-        try:
-            # The guard, the worker, and the process beside it, which it starts.
-            wait_for(lambda: len(cluster.process.children(recursive=True)) >= 3, what="all of the worker")
-            [guard] = cluster.process.children()
-            below = cluster.process.children(recursive=True)
-            (cluster.process if part == "main" else guard).kill()
+    cluster = Cluster(tmp_path / "cluster.log")
+    try:
+        # The guard, the worker, and the process beside it, which it starts.
+        wait_for(lambda: len(cluster.process.children(recursive=True)) >= 3, what="all of the worker")
+        [guard] = cluster.process.children()
+        below = cluster.process.children(recursive=True)
+        (cluster.process if part == "main" else guard).kill()
 
-            assert psutil.wait_procs([cluster.process, *below], timeout=20)[1] == []
-        finally:
-            cluster.stop()
+        assert psutil.wait_procs([cluster.process, *below], timeout=20)[1] == []
+    finally:
+        cluster.stop()

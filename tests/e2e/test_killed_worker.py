@@ -24,7 +24,7 @@ def test_a_worker_that_is_killed_is_named_without_a_reload(open_page, root, worl
     turns(world.harbour, "day shift", *(f"Crate {number} stands in hall {number}." for number in range(6)))
     enqueue(CONDENSE, world.harbour.namespace_id, "day shift")
     with waiting_model() as (endpoint, _):
-        cluster = Cluster(endpoint, tmp_path / "cluster.log", **UNHURRIED)
+        cluster = Cluster(tmp_path / "cluster.log", model=endpoint, **UNHURRIED)
         try:
             worker_of(cluster, endpoint)
             page = open_page("/ops/pipeline/", client=root)
