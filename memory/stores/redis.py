@@ -49,7 +49,8 @@ def together(*steps: Step) -> None:
 
 
 def ping() -> None:
-    """Raises RedisAway unless Redis answers."""
+    """Raises RedisAway unless Redis answers now, whatever it did a moment ago."""
+    resume()
     call(lambda client: client.ping())
 
 

@@ -9,7 +9,7 @@ import redis
 
 from memory.errors import RedisAway
 from memory.stores import redis as redis_store
-from memory.stores.redis import PAUSE_SECONDS, call
+from memory.stores.redis import PAUSE_SECONDS, call, ping
 
 FAILURES = [redis.ConnectionError("x"), redis.TimeoutError("x"), redis.exceptions.BusyLoadingError("x")]
 
@@ -42,6 +42,13 @@ def test_resuming_ends_the_pause(clock):
     with pytest.raises(RedisAway):
         call(mock.Mock(side_effect=redis.ConnectionError("x")))
     redis_store.resume()
+    assert call(lambda client: client.ping()) is True
+
+
+def test_a_ping_asks_anew_and_ends_the_pause(clock):
+    with pytest.raises(RedisAway):
+        call(mock.Mock(side_effect=redis.ConnectionError("x")))
+    ping()
     assert call(lambda client: client.ping()) is True
 
 
