@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 import select
+import struct
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,7 +20,8 @@ from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
-from psycopg.pq import TransactionStatus
+from psycopg.adapt import Dumper
+from psycopg.pq import Format, TransactionStatus
 
 from memory import tracing
 from memory.errors import SearchTimedOut
@@ -26,6 +29,8 @@ from memory.postgresql.base import DatabaseWrapper
 from memory.text.vectors import halfvec_literal
 
 Result = TypeVar("Result")
+
+_halfvecs: weakref.WeakKeyDictionary[psycopg.Connection, int] = weakref.WeakKeyDictionary()
 
 
 def fetch(
@@ -107,6 +112,45 @@ def number_array(values: Iterable[int | float]) -> str:
 def vector_array(vectors: Iterable[np.ndarray]) -> str:
     """A parameter for `%(…)s::text[]`, each of whose elements casts to `halfvec`, of vectors float32 [dimensions]."""
     return "{" + ",".join(f'"{halfvec_literal(vector)}"' for vector in vectors) + "}"
+
+
+class _HalfvecArray(bytes):
+    """What PostgreSQL receives as `halfvec[]`."""
+
+
+class _HalfvecArrayDumper(Dumper):
+    """Sends it as it is; the statement says which type it has."""
+
+    format = Format.BINARY
+    oid = 0
+
+    def dump(self, obj: _HalfvecArray) -> bytes:
+        return obj
+
+
+def halfvec_array(vectors: np.ndarray) -> bytes | str:
+    """A parameter of `fetch` for `%(…)s::halfvec[]`, of vectors float32 [vectors, dimensions]: four times as quick as
+    `vector_array`. For the connection on which this thread is now.
+    """
+    count, dimensions = vectors.shape
+    if not count:
+        return "{}"
+    # https://github.com/pgvector/pgvector: halfvec_recv, in array_recv of PostgreSQL.
+    array = struct.pack(">iiIii", 1, 0, _find_halfvec(), count, 1)
+    element = struct.pack(">iHH", 4 + 2 * dimensions, dimensions, 0)
+    elements = np.empty((count, len(element) + 2 * dimensions), np.uint8)
+    elements[:, : len(element)] = np.frombuffer(element, np.uint8)
+    elements[:, len(element) :] = vectors.astype(">f2").view(np.uint8)
+    return _HalfvecArray(array + elements.tobytes())
+
+
+def _find_halfvec() -> int:
+    """The number that this database has given to the type."""
+    connection = _ready().connection
+    if connection not in _halfvecs:
+        [(_halfvecs[connection],)] = fetch("SELECT 'halfvec'::regtype::oid::bigint", {}, prepared=False, by_key=True)
+        connection.adapters.register_dumper(_HalfvecArray, _HalfvecArrayDumper)
+    return _halfvecs[connection]
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from memory import deadline
 from memory.audit import APPEND_EVENTS
@@ -19,7 +18,7 @@ from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch, number_array, uuid_array, vector_array
+from memory.models.sql import fetch, halfvec_array, number_array, uuid_array
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
 from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
 from memory.services.tenancy.policy import in_force
@@ -84,9 +83,9 @@ def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in:
 
 _INSERT_VECTORS = """
     INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
-    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding::halfvec, true
-    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[], %(vector)s::text[])
-         AS v (id, namespace_id, passage, embedding)
+    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding, true
+    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[],
+                %(vector)s::halfvec[]) AS v (id, namespace_id, passage, embedding)
 """
 
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
@@ -164,6 +163,7 @@ UPDATE memory_memory m SET embedded = false
 FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[]) AS v (id, namespace_id)
 WHERE m.namespace_id = v.namespace_id AND m.id = v.id
   AND NOT EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
+RETURNING m.id
 """  # noqa: S608 - what is put in is above
 
 
@@ -181,8 +181,7 @@ def write(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, no
 
 def write_vectors(rows: Sequence[MemoryRow], embedded: Embedded) -> None:
     """Stores the vectors that were expected when `rows` were written."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE_VECTORS, _vector_parameters(rows, embedded))
+    fetch(_WRITE_VECTORS, _vector_parameters(rows, embedded), prepared=False, by_key=True)
 
 
 def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
         "vector_id": uuid_array([str(rows[memory].id) for memory, _ in places]),
         "vector_namespace_id": number_array([rows[memory].scope.namespace_id for memory, _ in places]),
         "passage": number_array([passage for _, passage in places]),
-        "vector": vector_array(made.vectors) if made else "{}",
+        "vector": halfvec_array(made.vectors) if made else "{}",
         "model_id": embedded.model_id if embedded else None,
         "in_use": EmbeddingState.ACTIVE.value,
     }

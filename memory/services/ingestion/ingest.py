@@ -97,26 +97,25 @@ def ingest_batch(
                     beside([turn.outcome for turn in turns])
                 keep_out(turns, now=now)
                 if awaited and rows:
-                    sessions, embedded = _write_beside(rows, places, awaited, vectors, now=now)
+                    embedded = _write_beside(rows, places, awaited, vectors, now=now)
+                    sessions = []
                 else:
                     embedded = made and made.only(places)
                     sessions = write(rows, embedded, now=now) if rows else []
         else:
             embedded = made
             sessions = write(rows, embedded, now=now)
-    degraded = finish(rows, sessions, embedded, now=now) + unheard
+    ask_for_summaries(sessions, now=now)
+    degraded = finish(rows, embedded, now=now) + unheard
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
     return Ingested([turn.outcome for turn in turns], degraded)
 
 
-def finish(
-    rows: Sequence[MemoryRow], sessions: Sequence[SessionState], embedded: Embedded | None, *, now: datetime
-) -> list[str]:
+def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[str]:
     """What follows the write of memories, outside its transaction; returns what did not work fully."""
     if not rows:
         return []
-    ask_for_summaries(rows, sessions, now=now)
     degraded = []
     if embedded is None or len(embedded.memories) < len(rows):
         degraded.append(EMBEDDING_DELAYED)
@@ -181,34 +180,41 @@ def _has_quota(rows: Sequence[MemoryRow]) -> bool:
 
 def _write_beside(
     rows: Sequence[MemoryRow], places: Sequence[int], awaited: Expected, vectors: BatchEmbedding, *, now: datetime
-) -> tuple[list[SessionState], Embedded | None]:
-    """Stores the rows while the last of their vectors are made, and these too, if they come. Inside a transaction.
+) -> Embedded | None:
+    """Stores the rows and asks for summaries that are due while the last of their vectors are made, and these too, if
+    they come. Inside a transaction.
 
     Says which vectors they have.
     """
     unwritten = transaction.savepoint()
-    sessions = write(rows, awaited.only(places), now=now)
+    ask_for_summaries(write(rows, awaited.only(places), now=now), now=now)
     made = vectors.wait()
     deadline.check()
     if made is None:
         transaction.savepoint_rollback(unwritten)
-        return write(rows, None, now=now), None
+        ask_for_summaries(write(rows, None, now=now), now=now)
+        return None
     made = made.only(places)
     write_vectors(rows, made)
     transaction.savepoint_commit(unwritten)
-    return sessions, made
+    return made
 
 
-def ask_for_summaries(rows: Sequence[MemoryRow], sessions: Sequence[SessionState], *, now: datetime) -> None:
-    """Asks for the summaries that are due. The memories are stored already: what fails here the schedule finds."""
-    scopes = {row.scope.namespace_id: row.scope for row in rows}
-    due = [session for session in sessions if session.summary_due]
+def ask_for_summaries(sessions: Sequence[SessionState], *, now: datetime) -> None:
+    """Asks for the summaries that are due. What fails here the schedule finds: the memories are stored all the same."""
+    due: dict[int, list[str]] = defaultdict(list)
+    for session in sessions:
+        if session.summary_due:
+            due[session.namespace_id].append(session.name)
+    if not due:
+        return
     try:
-        for session in due:
-            with transaction.atomic():
-                refresh.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
+        with transaction.atomic():
+            for namespace_id in sorted(due):
+                refresh.request_each(namespace_id, due[namespace_id], now=now)
     except DatabaseError as error:
-        log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
+        count = sum(map(len, due.values()))
+        log.warning("summaries put off", extra={"sessions": count, "reason": type(error).__name__})
 
 
 def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from memory.services.ingestion.documents import (
     insert_document,
     prepare_document,
 )
-from memory.services.ingestion.ingest import finish
+from memory.services.ingestion.ingest import ask_for_summaries, finish
 from memory.services.tenancy import holds, quota
 from memory.services.tenancy.notes import clean_note
 from memory.services.tenancy.policy import in_force
@@ -114,7 +114,8 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
         quota.take({scope.namespace_id: 1}, enforce=False, now=now)
         sessions = write(rows, embedded, now=now)
         _decide(scope, locked, QuarantineState.RELEASED, note, {"embedded": embedded is not None}, now=now)
-    return Reviewed(locked, finish(rows, sessions, embedded, now=now))
+    ask_for_summaries(sessions, now=now)
+    return Reviewed(locked, finish(rows, embedded, now=now))
 
 
 def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:

@@ -43,12 +43,9 @@ class _Message(NamedTuple):
 
 
 class FairBroker(ORM):
-    """Takes the next message as `lanes` says. One that is not acknowledged comes again after MEMOS_JOB_RETRY_SECONDS.
-
-    `message_id` is that of the message that it was given last.
+    """Takes the next message as `lanes` says; one that is not acknowledged comes again, after
+    MEMOS_JOB_RETRY_SECONDS.
     """
-
-    message_id = 0
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key or CLOCK_KEY)
@@ -63,11 +60,6 @@ class FairBroker(ORM):
         self._new_turns = NewTurns()
         # Messages of bulk jobs that were taken here and may be under way.
         self._bulk: set[int] = set()
-
-    def enqueue(self, task: str) -> int:
-        """Puts a message under the broker's key; returns its id."""
-        self.message_id = int(super().enqueue(task))
-        return self.message_id
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""

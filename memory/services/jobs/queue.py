@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import orjson
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from django_q.models import Failure, OrmQ
 from django_q.tasks import async_task
 
 from memory import tracing
 from memory.enums import JobPriority, JobState
-from memory.models import Job
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.postgresql import reach
@@ -68,12 +69,30 @@ OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES
 _ASK = """
 INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
                         error_type, error, reason, queued_at)
-VALUES (%(id)s, %(namespace_id)s, %(kind)s, %(arguments)s::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued', 0,
-        false, '', '', '', %(now)s)
+SELECT asked.id, %(namespace_id)s, %(kind)s, asked.arguments::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued',
+       0, false, '', '', '', %(now)s
+FROM unnest(%(ids)s::uuid[], %(arguments)s::text[]) AS asked (id, arguments)
 ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
 DO UPDATE SET again = memory_job.state = 'running', priority = least(memory_job.priority, excluded.priority)
-RETURNING id, state, queue_message_id, priority
+RETURNING id, arguments::text, state, queue_message_id, priority
 """
+_NOTE_MESSAGES = """
+UPDATE memory_job SET queue_message_id = sent.message_id
+FROM unnest(%(ids)s::uuid[], %(message_ids)s::bigint[]) AS sent (id, message_id)
+WHERE namespace_id = %(namespace_id)s AND memory_job.id = sent.id
+"""
+
+
+class _Messages(FairBroker):
+    """Keeps what django-q would send one by one."""
+
+    def __init__(self, list_key: str) -> None:
+        super().__init__(list_key)
+        self.payloads: list[str] = []
+
+    def enqueue(self, task: str) -> int:
+        self.payloads.append(task)
+        return 0
 
 
 def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, priority: JobPriority | None = None) -> str:
@@ -83,17 +102,29 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, prior
     waits already is moved forward by who asks with a higher one. The moments of the queue are the machine's, which its
     workers go by, not those of the change that asks.
     """
+    [job_id] = enqueue_each(kind, [arguments], seconds=seconds, priority=priority)
+    return job_id
+
+
+def enqueue_each(
+    kind: Kind,
+    every: Sequence[Sequence[int | str]],
+    *,
+    seconds: int | None = None,
+    priority: JobPriority | None = None,
+) -> list[str]:
+    """As `enqueue`, with each of these arguments, which differ, and are of one namespace if the kind is."""
     wanted = kind.priority if priority is None else priority
-    new = new_id()
-    namespace_id = int(arguments[0]) if kind.of_namespace else 0
+    namespace_id = int(every[0][0]) if kind.of_namespace else 0
+    new = {orjson.dumps(arguments): new_id() for arguments in every}
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
-        [(job_id, state, queue_message_id, kept)] = fetch(
+        asked = fetch(
             _ASK,
             {
-                "id": new,
+                "ids": list(new.values()),
                 "namespace_id": namespace_id,
                 "kind": kind.name,
-                "arguments": orjson.dumps(arguments).decode(),
+                "arguments": [arguments.decode() for arguments in new],
                 "once": kind.once,
                 "seconds": seconds,
                 "priority": wanted,
@@ -101,38 +132,49 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, prior
             },
             prepared=False,
         )
-        key = key_of(JobPriority(kept), namespace_id)
-        # One that waits is moved to the lane of its priority.
-        if job_id == new or (state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)):
-            send(
-                job_id,
-                namespace_id=namespace_id,
-                kind=kind.name,
-                arguments=arguments,
-                seconds=seconds,
-                priority=JobPriority(kept),
-            )
-    return str(job_id)
+        jobs = {}
+        unsent: dict[JobPriority, list[tuple[UUID, Sequence[int | str]]]] = defaultdict(list)
+        for job_id, text, state, queue_message_id, kept in asked:
+            arguments = orjson.loads(text)
+            place = orjson.dumps(arguments)
+            jobs[place] = str(job_id)
+            key = key_of(JobPriority(kept), namespace_id)
+            # One that waits is moved to the lane of its priority.
+            if job_id == new[place] or (
+                state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)
+            ):
+                unsent[JobPriority(kept)].append((job_id, arguments))
+        for kept, some in unsent.items():
+            send_each(some, namespace_id=namespace_id, kind=kind.name, seconds=seconds, priority=kept)
+    return [jobs[place] for place in new]
 
 
-def send(
-    job_id: UUID,
+def send_each(
+    jobs: Sequence[tuple[UUID, Sequence[int | str]]],
     *,
     namespace_id: int,
     kind: str,
-    arguments: Sequence[int | str],
     seconds: int | None,
     priority: JobPriority,
     due: datetime | None = None,
 ) -> None:
-    """Puts a job into django-q's queue, for a worker to take now or when it is `due`."""
-    broker = FairBroker(key_of(priority, namespace_id))
+    """Puts jobs (id and arguments) of a namespace into django-q's queue, for a worker to take now or when `due`."""
+    broker = _Messages(key_of(priority, namespace_id))
     options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
     asked_by = {"traceparent": asking} if (asking := tracing.traceparent()) else {}
-    async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), **asked_by, q_options=options)
-    if due is not None:
-        OrmQ.objects.filter(pk=broker.message_id).update(lock=due)
-    Job.objects.filter(namespace_id=namespace_id, pk=job_id).update(queue_message_id=broker.message_id)
+    for job_id, arguments in jobs:
+        async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), **asked_by, q_options=dict(options))
+    lock = due or timezone.now()
+    messages = OrmQ.objects.bulk_create(
+        OrmQ(key=broker.list_key, payload=payload, lock=lock) for payload in broker.payloads
+    )
+    parameters: dict[str, Any] = {
+        "ids": [job_id for job_id, _ in jobs],
+        "message_ids": [message.pk for message in messages],
+        "namespace_id": namespace_id,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE_MESSAGES, parameters)
 
 
 def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[int]:

@@ -29,7 +29,7 @@ from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs import early_runs
 from memory.services.jobs.pacing import Pace
-from memory.services.jobs.queue import Kind, enqueue, send
+from memory.services.jobs.queue import Kind, enqueue, send_each
 from memory.services.replica.reads import note_write
 from memory.types import Scope
 
@@ -154,11 +154,10 @@ def beat_interval() -> timedelta:
 
 def send_again(job: Job, *, due: datetime | None = None) -> None:
     """Puts another message of a job into the queue."""
-    send(
-        job.pk,
+    send_each(
+        [(job.pk, job.arguments)],
         namespace_id=job.namespace_id,
         kind=job.kind,
-        arguments=job.arguments,
         seconds=job.seconds,
         priority=JobPriority(job.priority),
         due=due,

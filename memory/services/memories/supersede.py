@@ -134,7 +134,7 @@ def supersede_by_text(
     sessions: list = []
     answer, made = run_once(terms.idempotency, act, now=now)
     if made:
-        ask_for_summaries(rows, sessions, now=now)
+        ask_for_summaries(sessions, now=now)
         if not append_to_windows(rows, now=now):
             answer["degraded"].append(WINDOW_SKIPPED)
             if terms.idempotency:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,9 +12,18 @@ from django.db.models import F, Q, QuerySet
 
 from memory.enums import SummaryTrigger
 from memory.models import NamespacePolicy, Session
+from memory.models.sql import fetch
 from memory.services.jobs import queue
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
+
+_CLAIM = """
+UPDATE memory_session SET summary_requested_at = %(now)s
+WHERE namespace_id = %(namespace_id)s AND name = ANY(%(names)s)
+  AND message_count > summarised_turn AND message_count >= summarised_turn + %(messages)s
+  AND (summary_requested_at IS NULL OR summary_requested_at < %(earliest)s)
+RETURNING name
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,24 @@ def request_if_due(
     if claimed:
         queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
     return bool(claimed)
+
+
+def request_each(namespace_id: int, sessions: Collection[str], *, now: datetime) -> None:
+    """As `request_if_due` with a summary, of several sessions at once, that have enough new messages."""
+    claimed = fetch(
+        _CLAIM,
+        {
+            "namespace_id": namespace_id,
+            "names": list(sessions),
+            "messages": refresh_of(namespace_id).messages,
+            "now": now,
+            "earliest": _earliest_claim(now),
+        },
+        prepared=True,
+        by_key=True,
+    )
+    if claimed:
+        queue.enqueue_each(queue.CONDENSE, [(namespace_id, name) for (name,) in sorted(claimed)])
 
 
 def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None = None) -> int:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
+from django.db import connection
+from django_q.models import OrmQ
 
 from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
-from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector, Posting, Session
+from memory.models import AuditLog, EmbeddingModel, Job, Memory, MemoryVector, Posting, Session
 from memory.providers.embedding.hash import HashEmbedding
 from memory.services.index import embedding, embedding_model, marks
 from memory.services.index.embedding_model import active_model
 from memory.services.index.missing_vectors import embed_pending
 from memory.services.ingestion import ingest as module
 from memory.services.ingestion.ingest import ingest_batch
+from memory.services.jobs.queue import CONDENSE
+from memory.services.summaries import refresh
 from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory
 from tests.providers.endpoint import serving
@@ -167,6 +171,46 @@ def test_when_a_part_fails_all_is_stored_once_without_vectors_and_the_worker_mak
     provider.before = lambda texts: None
     assert embed_pending() == COUNT
     assert_own_vectors(provider, distinct())
+
+
+def summaries_asked_for() -> list[str]:
+    jobs = Job.objects.across_namespaces().filter(kind=CONDENSE.name)
+    messages = OrmQ.objects.filter(pk__in=jobs.values("queue_message_id"))
+    assert sorted(message.task["args"] for message in messages) == sorted(tuple(job.arguments) for job in jobs)
+    asked = Session.objects.across_namespaces().exclude(summary_requested_at=None)
+    assert sorted(job.arguments[1] for job in jobs) == sorted(session.name for session in asked)
+    return sorted(job.arguments[1] for job in jobs)
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_summaries_that_are_due_are_asked_for_with_the_batch(alice, provider, now, is_away):
+    def fail(texts: Sequence[str]) -> None:
+        if is_away:
+            raise EmbeddingUnavailable("away")
+
+    provider.before = fail
+    short = [(alice.scope, NewMemory(session="short", role="user", text="One message."))]
+    ingest_batch([*turns(alice, distinct()), *short], now=now)
+
+    assert summaries_asked_for() == ["s0", "s1", "s2"]
+
+
+@pytest.mark.parametrize("count", [60, COUNT])
+def test_a_batch_is_stored_where_its_summaries_cannot_be_asked_for(alice, provider, now, monkeypatch, settings, count):
+    settings.MEMOS_WINDOW_MESSAGES = settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 10
+
+    def fail(*_: Any, **__: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(refresh.queue, "enqueue_each", fail)
+        ingest_batch(turns(alice, distinct(count)), now=now)
+
+    assert_own_vectors(provider, distinct(count))
+    assert summaries_asked_for() == []
+    assert refresh.request_overdue(now=now + timedelta(hours=1)) == 3
+    assert summaries_asked_for() == ["s0", "s1", "s2"]
 
 
 def test_a_turn_that_is_refused_leaves_nothing_of_the_batch(alice, provider, now):

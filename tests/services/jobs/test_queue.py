@@ -10,9 +10,11 @@ from django.db import connection, transaction
 from django_q.models import OrmQ
 
 from memory import tasks
+from memory.enums import JobPriority, JobState
 from memory.models import Job
 from memory.services.jobs import queue
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue
+from memory.services.jobs.lanes import key_of
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue, enqueue_each
 from memory.services.summaries import condense
 from tests.job_queue import work_off
 
@@ -62,6 +64,29 @@ def test_what_waits_is_not_queued_again(alice, bob):
     assert len({first, *others}) == Job.objects.across_namespaces().count() == OrmQ.objects.count() == 4
     assert work_off() == 4
     assert enqueue(CONDENSE, alice.scope.namespace_id, "s1") != first
+
+
+def test_several_are_queued_at_once_each_as_it_would_be_alone(alice):
+    number = alice.scope.namespace_id
+    running, waiting = enqueue(CONDENSE, number, "runs"), enqueue(CONDENSE, number, "waits", priority=JobPriority.BULK)
+    Job.objects.across_namespaces().filter(pk=running).update(state=JobState.RUNNING)
+    sessions = ["new 2", "waits", "runs", "new é\u2028"]
+
+    ids = enqueue_each(CONDENSE, [(number, session) for session in sessions])
+
+    assert ids[1:3] == [waiting, running]
+    jobs = {str(job.pk): job for job in Job.objects.across_namespaces()}
+    assert [jobs[one].arguments for one in ids] == [[number, session] for session in sessions]
+    assert [(jobs[one].state, jobs[one].again) for one in ids] == [
+        ("queued", False), ("queued", False), ("running", True), ("queued", False),
+    ]  # fmt: skip
+    messages = {message.pk: message for message in OrmQ.objects.all()}
+    assert len(jobs) == len(messages) == 4
+    for job in jobs.values():
+        message = messages[job.queue_message_id]
+        assert message.task["args"] == tuple(job.arguments)
+        assert message.task["kwargs"]["job"] == (number, str(job.pk))
+        assert message.key == key_of(JobPriority.NORMAL, number)
 
 
 def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
