@@ -72,12 +72,13 @@ def worker_of(server: int) -> int:
 
 
 def processor_seconds(server: int) -> float:
-    """What the server's processes have used of processors until now."""
+    """What the server's processes have used of processors until now, those that have ended since included."""
+    root = psutil.Process(server)
     total = 0.0
-    for process in psutil.Process(server).children(recursive=True):
+    for process in (root, *root.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            total += times.user + times.system
+            total += times.user + times.system + times.children_user + times.children_system
     return total
 
 

@@ -33,7 +33,7 @@ class RoleField(serializers.ChoiceField):
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
-        return str(_ALIASES.get(name, Role(name) if name in Role.values else name))
+        return str(_ALIASES.get(name, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,12 @@ def number_array(values: Iterable[int | float]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
+def text_array(values: Iterable[str]) -> str:
+    """A parameter for `%(…)s::text[]`, as `uuid_array`."""
+    escaped = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join([f'"{value}"' for value in escaped]) + "}"
+
+
 def vector_array(vectors: Iterable[np.ndarray]) -> str:
     """A parameter for `%(…)s::text[]`, each of whose elements casts to `halfvec`, of vectors float32 [dimensions]."""
     return "{" + ",".join(f'"{halfvec_literal(vector)}"' for vector in vectors) + "}"

@@ -18,7 +18,7 @@ from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch, halfvec_array, number_array, uuid_array
+from memory.models.sql import fetch, halfvec_array, number_array, text_array, uuid_array
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
 from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
 from memory.services.tenancy.policy import in_force
@@ -199,35 +199,34 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
 
 def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> dict[str, Any]:
     with_vectors = embedded.memories if embedded else set()
+    namespace_ids = sorted({row.scope.namespace_id for row in rows})
+    # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
+    refresh = {one: max(in_force(one).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES) for one in namespace_ids}
     columns = {
         "id": uuid_array([str(row.id) for row in rows]),
-        "namespace_ids": number_array(sorted({row.scope.namespace_id for row in rows})),
+        "namespace_ids": number_array(namespace_ids),
         "namespace_id": number_array([row.scope.namespace_id for row in rows]),
-        "session": [row.memory.session for row in rows],
+        "session": text_array([row.memory.session for row in rows]),
         "from_end": number_array(_distances_from_end(rows)),
-        "role": [row.memory.role for row in rows],
-        "speaker": [row.memory.speaker for row in rows],
-        "text": [row.memory.text for row in rows],
-        "metadata": [encode(row.memory.metadata).decode() for row in rows],
+        "role": text_array([row.memory.role for row in rows]),
+        "speaker": text_array([row.memory.speaker for row in rows]),
+        "text": text_array([row.memory.text for row in rows]),
+        "metadata": text_array([encode(row.memory.metadata).decode() for row in rows]),
         "occurred_at": [row.memory.occurred_at or now for row in rows],
         "content_hash": [content_hash(row.memory.text) for row in rows],
         # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
-        "terms": [" ".join(row.frequencies) for row in rows],
-        "frequencies": [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows],
+        "terms": text_array([" ".join(row.frequencies) for row in rows]),
+        "frequencies": text_array(
+            [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows]
+        ),
         "length": number_array([row.length for row in rows]),
         "tokens": number_array([row.tokens for row in rows]),
         "importance": number_array([_importance(row) for row in rows]),
-        "review": [Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows],
-        # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
-        "refresh": number_array(
-            [
-                max(in_force(row.scope.namespace_id).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES)
-                for row in rows
-            ]
-        ),
-        "namespace": [row.scope.namespace for row in rows],
+        "review": text_array([Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows]),
+        "refresh": number_array([refresh[row.scope.namespace_id] for row in rows]),
+        "namespace": text_array([row.scope.namespace for row in rows]),
         "audit_id": uuid_array([str(new_id()) for _ in rows]),
-        "details": [_audit_details(row, embedded=place in with_vectors) for place, row in enumerate(rows)],
+        "details": text_array([_audit_details(row, embedded=place in with_vectors) for place, row in enumerate(rows)]),
     }
     return {
         **columns,

@@ -1,15 +1,15 @@
-"""Vectors that are sent as PostgreSQL stores them: they arrive as those that are sent as text do."""
+"""Parameters that are written here and not by psycopg: they arrive as its own do."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from django.db import DataError, connection
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from memory.models.sql import fetch, halfvec_array, vector_array
+from memory.models.sql import fetch, halfvec_array, text_array, vector_array
 
 pytestmark = pytest.mark.django_db
 
@@ -19,13 +19,25 @@ WRITTEN = (
 )
 
 
+CHARACTERS = st.sampled_from('\\"{},\n\t NUL') | st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(texts=st.lists(st.text(CHARACTERS)))
+@example(texts=[])
+@example(texts=[""])
+@example(texts=["NULL", "", "\\", '"', '\\"', "{}", " a ", "null"])
+def test_texts_arrive_as_they_are(texts):
+    assert fetch("SELECT %(texts)s::text[]", {"texts": text_array(texts)}, prepared=False) == [(texts,)]
+
+
 @settings(deadline=None, max_examples=100)
 @given(
     vectors=st.tuples(st.integers(1, 4), st.integers(1, 400)).flatmap(
         lambda shape: arrays(np.float32, shape, elements=st.floats(-65_000, 65_000, width=32))
     )
 )
-def test_they_arrive_as_those_that_are_written_as_text(vectors):
+def test_vectors_arrive_as_those_that_are_written_as_text(vectors):
     sent = fetch(SENT, {"vectors": halfvec_array(vectors)}, prepared=False)
     written = fetch(WRITTEN, {"vectors": vector_array(vectors)}, prepared=False)
     assert len(sent) == len(vectors)
