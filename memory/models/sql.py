@@ -154,7 +154,9 @@ def _find_halfvec() -> int:
     """The number that this database has given to the type."""
     connection = _ready().connection
     if connection not in _halfvecs:
-        [(_halfvecs[connection],)] = fetch("SELECT 'halfvec'::regtype::oid::bigint", {}, prepared=False, by_key=True)
+        [(number,)] = fetch("SELECT 'halfvec'::regtype::oid::bigint", {}, prepared=False, by_key=True)
+        connection = _ready().connection
+        _halfvecs[connection] = number
         connection.adapters.register_dumper(_HalfvecArray, _HalfvecArrayDumper)
     return _halfvecs[connection]
 

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql import base
+from psycopg.pq import TransactionStatus
 
 from memory.postgresql import reach, row_security
 
@@ -46,6 +47,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Tells the server whose rows the next statement may touch. The connection is open."""
         wanted = reach.current()
         if wanted == self._sent:
+            return
+        # Nothing is carried out then but a rollback, after which all is sent anew.
+        if self.connection.info.transaction_status == TransactionStatus.INERROR:
             return
         self.validate_no_broken_transaction()
         is_held = self.is_held()

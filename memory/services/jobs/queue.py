@@ -66,6 +66,12 @@ OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.
+_LOCK = """
+SELECT id FROM memory_job
+WHERE namespace_id = %(namespace_id)s AND kind = %(kind)s AND arguments = ANY(%(arguments)s::text[]::jsonb[])
+  AND once AND state IN ('queued', 'running')
+ORDER BY id FOR UPDATE
+"""
 _ASK = """
 INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
                         error_type, error, reason, queued_at)
@@ -118,20 +124,20 @@ def enqueue_each(
     namespace_id = int(every[0][0]) if kind.of_namespace else 0
     new = {orjson.dumps(arguments): new_id() for arguments in every}
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
-        asked = fetch(
-            _ASK,
-            {
-                "ids": list(new.values()),
-                "namespace_id": namespace_id,
-                "kind": kind.name,
-                "arguments": [arguments.decode() for arguments in new],
-                "once": kind.once,
-                "seconds": seconds,
-                "priority": wanted,
-                "now": timezone.now(),
-            },
-            prepared=False,
-        )
+        parameters = {
+            "ids": list(new.values()),
+            "namespace_id": namespace_id,
+            "kind": kind.name,
+            "arguments": [arguments.decode() for arguments in new],
+            "once": kind.once,
+            "seconds": seconds,
+            "priority": wanted,
+            "now": timezone.now(),
+        }
+        if len(new) > 1:
+            # In the order of whoever else locks several: an erasure, which deletes jobs.
+            fetch(_LOCK, parameters, prepared=False)
+        asked = fetch(_ASK, parameters, prepared=False)
         jobs = {}
         unsent: dict[JobPriority, list[tuple[UUID, Sequence[int | str]]]] = defaultdict(list)
         for job_id, text, state, queue_message_id, kept in asked:
@@ -140,13 +146,17 @@ def enqueue_each(
             jobs[place] = str(job_id)
             key = key_of(JobPriority(kept), namespace_id)
             # One that waits is moved to the lane of its priority.
-            if job_id == new[place] or (
-                state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)
-            ):
+            if job_id == new[place] or (state == JobState.QUEUED and not _move(queue_message_id, key)):
                 unsent[JobPriority(kept)].append((job_id, arguments))
         for kept, some in unsent.items():
             send_each(some, namespace_id=namespace_id, kind=kind.name, seconds=seconds, priority=kept)
     return [jobs[place] for place in new]
+
+
+def _move(message_id: int, key: str) -> bool:
+    """Has a message wait under `key`; False when it is gone. One that waits there is not locked: workers look at it."""
+    message = OrmQ.objects.filter(pk=message_id)
+    return message.filter(key=key).exists() or bool(message.update(key=key))
 
 
 def send_each(
