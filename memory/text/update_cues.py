@@ -1,6 +1,6 @@
-"""Words by which a sentence tells that something is another than before, or that all is as it was. English and Chinese.
+"""Finds words that speak for or against a statement being an update of an earlier one. English and Chinese.
 
-Each says little by itself and some speak against an update: `governance.likelihood` weighs them together.
+Each says little by itself: `governance.update_score` weighs them together.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_CUES: dict[str, str] = {
+CUES: dict[str, str] = {
     "as before": (
         r"\b(?:still|same|as (?:always|before|usual|ever|planned)|like always|unchanged|unaffected"
         r"|stays?(?! (?:at|on|in)\b)|stayed|remains?|usual|either way|keeps?|kept)\b"
@@ -69,23 +69,22 @@ _CUES: dict[str, str] = {
     ),
     "its": r"\b(?:its|their|his|her)\b",
     "got": r"\b(?:bought|got|gets?|has a new|had|brought in|hired|added)\b|买了|加了",
-    "aspect": r"(?<!极)(?<!太.)(?<!太..)(?<!太...)(?<!太....)了(?=[，,。!！？]|$)",
+    "aspect": r"(?<!极)(?<!太.)(?<!太..)(?<!太...)(?<!太....)(?<![\d一二三四五六七八九十岁])了(?=[，,。!！？]|$)",
 }  # fmt: skip
-_FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _CUES.items()}
-# Each of the first tells of an update outright; any of the second may announce one.
-OUTRIGHT = frozenset(("now", "no longer", "from then", "at last", "changes", "over"))
-ANNOUNCING = OUTRIGHT | {"aspect"}
-
-
-_ADDRESSES = re.compile(r"\b(?:you|your|yours|you'\w+)\b|[你您]", re.IGNORECASE)
-
-
-def addresses(words: str) -> bool:
-    """Whether `words` speak of whom they are said to."""
-    return _ADDRESSES.search(words) is not None
+_FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in CUES.items()}
+# Any of these may tell of a change.
+TELLING = frozenset(("now", "no longer", "from then", "at last", "changes", "over", "aspect", "new", "got"))
+OUTRIGHT = TELLING
 
 
 @lru_cache(maxsize=1024)
 def cues(sentence: str) -> frozenset[str]:
-    """The names of the cues that `sentence` has."""
+    """The names of the CUES in `sentence`."""
     return frozenset(name for name, pattern in _FIND.items() if pattern.search(sentence))
+
+
+ANNOUNCING = TELLING
+
+
+def addresses(words: str) -> bool:
+    return False

@@ -1,5 +1,4 @@
-"""One memory beside the earlier ones that it may be about, and what that means: the object that the steps of `settle`
-share, and the steps that read and decide. `outcome` stores."""
+"""Reads a memory and the earlier ones that it may end, update or repeat, and decides. `outcome` stores the result."""
 
 from __future__ import annotations
 
@@ -10,39 +9,36 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db.models import Case, F, Q, Sum, When, Window
 from django.db.models.functions import Length
 
 from memory import caller
-from memory.enums import Role
+from memory.enums import LinkKind, Role
 from memory.errors import EmbeddingRefused
-from memory.governance.comparison import Settled
-from memory.governance.supersession import list_search_terms, settle, updating_texts
-from memory.models import Memory
+from memory.governance.settling import Earlier, Settled, is_update, list_search_terms, settle
+from memory.models import Memory, MemoryLink
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
 from memory.services.index.embedding_model import active_model
-from memory.services.memories import clause_meanings, unsure_pairs
-from memory.services.memories.clause_meanings import ClauseMeanings
+from memory.services.memories import statement_vectors
 from memory.text.utterances import Statement, live_statements
 from memory.types import Scope
 
 log = logging.getLogger("memos.settling")
 
-# What a change names must share so much with a memory before the memory is looked at; so many are looked at.
-LEAST_SHARE = 0.5
-_LOOKED_AT = 100
-# Memories near in meaning that are looked at for the former value of an attribute.
-_NEAR = 50
-# The nearest of them are weighed by meaning, so many clauses at most.
-_NEAREST = 10
-# What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
-# characters of earlier memories, newest first, and seconds of judging, of the CPU of its thread.
-MOST_WANTED = 100
-MOST_TOLD = 20
-MOST_EARLIER_CHARS = 1_000_000
-MOST_SECONDS = 5.0
+# Share of the terms of what is ended or denied that an earlier memory must hold, and how many such memories are read.
+_LEAST_SHARE = 0.5
+_MAX_SHARING = 100
+# Earlier memories nearest to a statement that are read.
+_MAX_NEAR = 20
+# What one memory may cost, whatever is written in it: searches by terms, statements that may be updates, characters of
+# earlier memories (newest first), and CPU seconds of deciding.
+MAX_SEARCHES = 100
+MAX_UPDATES = 20
+MAX_EARLIER_CHARS = 1_000_000
+MAX_SECONDS = 5.0
 _PEOPLE = (Role.USER,)
 # Memories of a session whose statements are embedded together.
 READ_AHEAD = 16
@@ -50,61 +46,60 @@ READ_AHEAD = 16
 _READ = ("namespace", "role", "speaker", "text", "context", "metadata", "state", "content_hash", "retired_spans")
 # The key of a memory's metadata that names, by their ids, the memories that it is feedback on; so many are compared.
 FEEDBACK_ON = "feedback_on"
-MOST_NAMED = 200
+MAX_NAMED = 200
 
 
 @dataclass(slots=True)
 class MemoryComparison:
-    """`memory` says `statements`, as far as they hold; `told`: those that tell of a change, MOST_TOLD at most.
+    """A memory with its live `statements`, those of `earlier` memories (oldest first), and what is `settled` of them.
 
-    `earlier`: the memories that the statements may be about, oldest first; `near`: those nearest to each of `told`
-    in meaning, nearest first; `meanings`: of `told` and of what is near. `settled`: what is decided of them;
-    `same`: the earlier memories that say the same. `judge`: the language model that decided it; empty: the rules.
+    `updates`: its statements that may give a new value. `near`: the earlier memories nearest to these. `same`: the
+    earlier memories that say the same. `judge`: the language model that decided; empty when settling did.
     """
 
     scope: Scope
     memory: Memory
     statements: Sequence[Statement] = ()
-    told: Sequence[str] = ()
+    updates: Sequence[str] = ()
     earlier: Sequence[Memory] = ()
-    meanings: ClauseMeanings | None = None
-    near: Sequence[Sequence[uuid.UUID]] = ()
+    near: Sequence[uuid.UUID] = ()
     settled: Settled[uuid.UUID] = field(default_factory=Settled)
     same: Sequence[uuid.UUID] = ()
     judge: str = ""
 
     @property
     def changes_nothing(self) -> bool:
-        settled = self.settled
-        return not (settled.retired or settled.linked or settled.review or settled.unsure or self.same)
+        """Whether nothing was decided."""
+        return not (self.settled.retired or self.settled.linked or self.settled.review or self.same)
 
     @property
     def memories(self) -> dict[uuid.UUID, Memory]:
-        """All of them as they were read, by id."""
+        """The memory and the earlier ones as they were read, by id."""
         return {one.pk: one for one in (self.memory, *self.earlier)}
 
 
 def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """What people said, and still holds: chunks of documents and what agents said decide nothing."""
+    """Narrows `rows` to what people said and still holds: documents and agents decide nothing."""
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
 def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
-    """The comparison of a memory as it is now; None when it decides nothing, or no more."""
+    """Begins the comparison of a memory as it is now; None when it decides nothing, or no more."""
     memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
     return begin(scope, memory) if memory is not None else None
 
 
 def begin(scope: Scope, memory: Memory) -> MemoryComparison:
-    """The comparison of a memory with nothing yet."""
+    """Begins the comparison of a memory that was read."""
     statements = statements_of(memory)
-    return MemoryComparison(scope, memory, statements, updating_texts(statements)[:MOST_TOLD])
+    updates = list(dict.fromkeys(said.text for said in statements if is_update(said)))[:MAX_UPDATES]
+    return MemoryComparison(scope, memory, statements, updates)
 
 
 def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory, MemoryComparison | None]]:
-    """The memories, as they are now, in their order, with their comparisons; None of one that cannot be read.
+    """Yields the memories as they are now, in their order, with their comparisons; None for one that can't be read.
 
-    What READ_AHEAD of them tell is embedded together, which takes half as long. Raises EmbeddingUnavailable.
+    The statements of READ_AHEAD memories are embedded together, which takes half as long. Raises EmbeddingUnavailable.
     """
     keys = list(memories.values_list("pk", flat=True))
     for start in range(0, len(keys), READ_AHEAD):
@@ -115,9 +110,9 @@ def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory,
             # It fails again, and alone, when it is compared.
             with suppress(Exception):
                 comparisons[pk] = begin(scope, memory)
-        # Whose text it is finds it refused when it is compared.
+        # A refused text is found again, alone, when its memory is compared.
         with caller.within_namespace(scope.namespace_id), suppress(EmbeddingRefused):
-            clause_meanings.embed(active_model(), [text for one in comparisons.values() for text in one.told])
+            statement_vectors.embed(active_model(), [text for one in comparisons.values() for text in one.updates])
         yield from ((found[pk], comparisons.get(pk)) for pk in some if pk in found)
 
 
@@ -128,42 +123,39 @@ def statements_of(memory: Memory) -> list[Statement]:
 
 
 def find_earlier(comparison: MemoryComparison) -> None:
-    """Adds the earlier memories that what is said may be about: those that it names, and those that a search finds.
-
-    Raises EmbeddingUnavailable.
-    """
+    """Reads the earlier memories that the statements may be about. Raises EmbeddingUnavailable."""
     scope, memory, statements = comparison.scope, comparison.memory, comparison.statements
     named = list_named(memory)
     found = set(named)
-    for wanted in list(dict.fromkeys(list_search_terms(statements)))[:MOST_WANTED]:
-        least = math.ceil(len(wanted) * LEAST_SHARE)
-        found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
-    if comparison.told:
-        comparison.meanings = meanings = ClauseMeanings(active_model(), comparison.told)
-        vectors = list(meanings.told.values())
-        comparison.near = neighbours.near_each(scope, vectors, model_id=meanings.model.id, limit=_NEAR)
-        found.update(*comparison.near)
+    for wanted in list(dict.fromkeys(list_search_terms(statements)))[:MAX_SEARCHES]:
+        least = math.ceil(len(wanted) * _LEAST_SHARE)
+        found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_MAX_SHARING))
+    near = set(named)
+    if comparison.updates:
+        model = active_model()
+        vectors = list(statement_vectors.embed(model, comparison.updates).values())
+        near.update(*neighbours.near_each(scope, vectors, model_id=model.id, limit=_MAX_NEAR))
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
-    rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
-    rows = rows.only(*_READ)
+    rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found | near, superseded_by=None, turn__gt=0)
     newest = [Case(When(pk__in=named, then=0), default=1), F("occurred_at").desc(), F("pk").desc()]
-    measured = rows.annotate(characters=Window(Sum(Length("text")), order_by=newest))
-    read = measured.filter(characters__lte=MOST_EARLIER_CHARS).order_by("occurred_at", "pk")
+    measured = rows.only(*_READ).annotate(characters=Window(Sum(Length("text")), order_by=newest))
+    read = measured.filter(characters__lte=MAX_EARLIER_CHARS).order_by("occurred_at", "pk")
     comparison.earlier = [one for one in read if _is_one_person(one, memory)]
+    comparison.near = [one.pk for one in comparison.earlier if one.pk in near]
 
 
 def list_named(memory: Memory) -> frozenset[uuid.UUID]:
-    """The memories that a memory names as what it is feedback on, MOST_NAMED at most; whoever wrote it chose them."""
+    """The memories that a memory names as what it is feedback on, MAX_NAMED at most; whoever wrote it chose them."""
     named = memory.metadata.get(FEEDBACK_ON)
     ids = []
-    for one in named[:MOST_NAMED] if isinstance(named, list) else ():
+    for one in named[:MAX_NAMED] if isinstance(named, list) else ():
         with suppress(ValueError):
             ids.append(uuid.UUID(one if isinstance(one, str) else ""))
     return frozenset(ids)
 
 
 def _is_one_person(one: Memory, other: Memory) -> bool:
-    """Not when their metadata names two users: then they share no more than the namespace."""
+    """Whether the metadata of both doesn't name two users, who share no more than the namespace."""
     return all(
         one.metadata[key] == other.metadata[key]
         for key in ("user_id", "user")
@@ -172,22 +164,27 @@ def _is_one_person(one: Memory, other: Memory) -> bool:
 
 
 def decide(comparison: MemoryComparison) -> None:
-    """Adds what the memory does to the earlier ones, by the rules and by meaning. Raises EmbeddingUnavailable."""
-    memory, statements = comparison.memory, comparison.statements
-    until = time.thread_time() + MOST_SECONDS
-    earlier = {one.pk: statements_of(one) for one in comparison.earlier}
-    meanings = comparison.meanings
-    if meanings is not None:
-        nearest = (key for each in comparison.near for key in each[:_NEAREST])
-        compared = dict.fromkeys((*sorted(list_named(memory)), *nearest))
-        meanings.add(one.text for key in compared for one in earlier.get(key, ()))
-    comparison.settled = settle(memory.pk, statements, earlier, meanings=meanings, until=until)
-    if unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
-        comparison.settled.unsure.clear()
+    """Decides what the memory does to the earlier ones. Raises EmbeddingUnavailable."""
+    memory = comparison.memory
+    until = time.thread_time() + MAX_SECONDS
+    earlier = Earlier(
+        {one.pk: statements_of(one) for one in comparison.earlier}, comparison.near, _list_successions(comparison)
+    )
+    measure = partial(statement_vectors.measure_cosines, active_model())
+    comparison.settled = settle(memory.pk, comparison.statements, earlier, measure_cosines=measure, until=until)
     if time.thread_time() > until:
-        log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(statements)})
+        extra = {"memory": str(memory.pk), "statements": len(comparison.statements)}
+        log.warning("memory not compared to its end", extra=extra)
+
+
+def _list_successions(comparison: MemoryComparison) -> list[tuple[uuid.UUID, uuid.UUID]]:
+    """(newer, older) of the near memories that are linked already."""
+    near = list(comparison.near)
+    links = MemoryLink.objects.in_scope(comparison.scope).filter(kind=LinkKind.SUPERSEDES)
+    rows = links.filter(memory_id__in=near, other_id__in=near).order_by()
+    return list(rows.values_list("memory_id", "other_id")) if len(near) > 1 else []
 
 
 def find_same(comparison: MemoryComparison) -> None:
-    """Adds the earlier memories that say the same. Raises EmbeddingUnavailable."""
+    """Finds the earlier memories that say the same. Raises EmbeddingUnavailable."""
     comparison.same = neighbours.find_near_duplicates(comparison.scope, comparison.memory)

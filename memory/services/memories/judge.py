@@ -21,11 +21,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memory import caller
-from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
+from memory.enums import LinkKind, MemoryState, PairVerdict, Review
 from memory.errors import BudgetExceeded, InvalidInput, LLMRefused, LLMUnavailable
-from memory.governance.comparison import Linked, Retired, Settled
-from memory.governance.conflicts import Decision
-from memory.governance.replacements import may_stand
+from memory.governance.settling import Decision, Linked, Retired, Settled
+from memory.governance.update_score import find_obstacle
 from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
@@ -65,8 +64,6 @@ class _Case:
     newer: Memory
     old: Statement
     said: Statement
-    earlier: Sequence[Statement]
-    new: Sequence[Statement]
 
     @property
     def words(self) -> str:
@@ -167,10 +164,9 @@ def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | Non
         return None
     if any(first < pair.end and pair.start < last for first, last in spans_of(older.retired_spans)):
         return None
-    earlier, new = statements_of(older), statements_of(newer)
-    old = next((one for one in earlier if one.start <= pair.start and pair.end <= one.end), None)
-    said = next((one for one in new if (one.start, one.end) == (pair.by_start, pair.by_end)), None)
-    return _Case(pair, scope, older, newer, old, said, earlier, new) if old and said else None
+    old = next((one for one in statements_of(older) if one.start <= pair.start and pair.end <= one.end), None)
+    said = next((one for one in statements_of(newer) if (one.start, one.end) == (pair.by_start, pair.by_end)), None)
+    return _Case(pair, scope, older, newer, old, said) if old and said else None
 
 
 def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
@@ -233,10 +229,10 @@ def _problem(case: _Case, verdict: PairOpinion) -> str:
         return "the value that holds now does not stand in the newer statement"
     if verdict.old_value == verdict.new_value:
         return "both values are the same"
-    values = {"former_value": verdict.old_value, "value": verdict.new_value}
-    if not may_stand(case.said, case.new, case.old, case.earlier, **values):
-        return "the clauses with these values speak of another holder, thing or time, or end nothing"
-    return ""
+    if case.said.speaker != case.old.speaker:
+        return "another speaker said it"
+    obstacle = find_obstacle(case.said.text, case.words)
+    return f"the two statements don't fit: {obstacle}" if obstacle else ""
 
 
 def _says(words: str, value: str) -> bool:
@@ -256,11 +252,11 @@ def _joins(first: str, second: str) -> bool:
 
 def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
     """Does what a rule would do that is sure; False when one of the two was changed meanwhile."""
-    pair, decision = case.pair, Decision(Relation.UPDATES, JUDGED, (), CONFIDENCE)
+    pair, decision = case.pair, Decision(JUDGED, CONFIDENCE)
     settled: Settled[uuid.UUID] = Settled()
     settled.linked.append(Linked(pair.older_id, pair.start, pair.end, case.said, decision))
     if pair.can_cut:
-        settled.retired.append(Retired(pair.older_id, pair.start, pair.end, case.said, decision, frozenset()))
+        settled.retired.append(Retired(pair.older_id, pair.start, pair.end, case.said, decision))
     comparison = MemoryComparison(case.scope, case.newer, earlier=[case.older], settled=settled, judge=judge.name)
     if not store_outcome(comparison, now=now):
         return False

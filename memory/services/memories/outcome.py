@@ -12,10 +12,9 @@ from datetime import datetime
 from django.db import transaction
 
 from memory import audit
-from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review
+from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict
-from memory.governance.comparison import LEAST_CONFIDENCE, Linked, Retired
-from memory.governance.conflicts import Decision
+from memory.governance.settling import Decision, Linked, Retired
 from memory.models import Memory, MemoryLink
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import spans_of
@@ -24,20 +23,13 @@ from memory.services.index.searchable_text import list_unsearched_spans
 from memory.services.memories import unsure_pairs
 from memory.services.memories.change import AS_IT_COMES, MAX_REASON_CHARS, store_change
 from memory.services.memories.comparison import MemoryComparison
-from memory.services.memories.retire import (
-    RetiredBefore,
-    list_retired,
-    reason_of,
-    remaining_text,
-    retire,
-    search_what_holds,
-)
+from memory.services.memories.retire import RetiredBefore, list_retired, remaining_text, retire
 from memory.services.memories.supersede import end_memory
 from memory.types import Scope, system_access
 
 log = logging.getLogger("memos.settling")
 
-_SAME = Decision(Relation.RESTATES, "Both say the same.", (), 1.0)
+_SAME = Decision("Both say the same.", 1.0)
 
 
 def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
@@ -57,7 +49,7 @@ def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
             if key not in both_hold:
                 _retire(comparison, locked, locked[key], ones, embedded=embedded.get(key), now=now)
         made = _link(comparison, _list_links(comparison, locked, both_hold), now=now)
-        unsure_pairs.note(comparison.scope, locked[comparison.memory.pk], locked, settled.unsure, now=now)
+        unsure_pairs.note(comparison.scope, locked[comparison.memory.pk], locked, _list_unsure(comparison), now=now)
         for disputed in settled.review:
             if (LinkKind.CONTRADICTS, disputed.key) in made:
                 _ask_for_review(comparison, locked[disputed.key], disputed.decision, now=now)
@@ -98,7 +90,6 @@ def _lock(comparison: MemoryComparison) -> dict[uuid.UUID, Memory] | None:
         comparison.memory.pk,
         *(one.key for one in settled.retired),
         *(one.key for one in settled.linked),
-        *(one.key for one in settled.unsure),
         *(one.key for one in settled.review),
     }
     rows = Memory.objects.in_scope(comparison.scope).filter(pk__in={*judged, *comparison.same})
@@ -125,32 +116,27 @@ def _retire(
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     newer = locked[comparison.memory.pk]
-    sure = [one for one in retired if one.holds or one.decision.confidence >= LEAST_CONFIDENCE]
     known = list_retired(older)
-    going = _list_open(known, sure)
+    going = _list_open(known, retired)
     if not going:
         return
     if len(going) < len(retired):
         # The vectors were made of a text without those that are kept.
         embedded = None
     unsearched = [*spans_of(older.retired_spans), *((one.start, one.end) for one in known if one.holds)]
-    if older.pk != newer.pk and search_what_holds(older, going, unsearched):
-        embedded, unsearched = None, spans_of(older.retired_spans)
-    if remaining_text(older, going, unsearched):
+    if older.pk == newer.pk or remaining_text(older, going, unsearched):
         _retire_part(comparison, older, going, newer=newer, embedded=embedded, now=now)
-    elif older.pk != newer.pk:
+    else:
         _supersede(comparison, older, newer, _surest(going), now=now)
 
 
 def _list_open(known: Sequence[RetiredBefore], retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
     """Without what was retired already, and what a person took back: that is never retired again."""
-    starts = {one.start for one in known}
-    # What left search only may still be taken back.
     ended = {one.start for one in known if one.ended}
     return [
         one
         for one in retired
-        if one.start not in (starts if one.holds else ended)
+        if one.start not in ended
         and not any(kept.withdrawn and kept.start < one.end and one.start < kept.end for kept in known)
     ]
 
@@ -179,7 +165,7 @@ def _retire_part(
         subject=str(older.pk),
         details={
             "by": str(newer.pk),
-            "reason": reason_of(decision),
+            "reason": decision.reason,
             "confidence": decision.confidence,
             "statements": len(retired),
             "characters": sum(one.end - one.start for one in retired),
@@ -197,7 +183,7 @@ def _supersede(
 ) -> None:
     actor = comparison.scope.actor
     try:
-        memory_change = end_memory(older, newer, reason_of(decision), decision.confidence, actor, now=now)
+        memory_change = end_memory(older, newer, decision.reason, decision.confidence, actor, now=now)
     except Conflict as error:
         log.info("not superseded", extra={"memory": str(older.pk), "reason": error.message})
         return
@@ -238,10 +224,17 @@ def _list_links(
 def _list_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory]) -> list[Linked[uuid.UUID]]:
     """What gives way to the memory, but for what a language model judged to hold beside it."""
     linked = comparison.settled.linked
-    if all(one.decision.confidence >= LEAST_CONFIDENCE for one in linked):
-        return linked
-    held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked)
-    return [one for one in linked if one.decision.confidence >= LEAST_CONFIDENCE or (one.key, one.start) not in held]
+    held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked) if linked else ()
+    return [one for one in linked if (one.key, one.start) not in held]
+
+
+def _list_unsure(comparison: MemoryComparison) -> list[Linked[uuid.UUID]]:
+    """What is only linked, so that a language model may be asked about it; nothing where none is configured."""
+    settled = comparison.settled
+    if not settled.linked or unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
+        return []
+    retired = {(one.key, one.start) for one in settled.retired}
+    return [one for one in settled.linked if (one.key, one.start) not in retired]
 
 
 def _link(
@@ -281,7 +274,7 @@ def _link(
 
 def _ask_for_review(comparison: MemoryComparison, older: Memory, decision: Decision, *, now: datetime) -> None:
     """Has a person look at an earlier memory that waits for no other review."""
-    if older.review or decision.relation is not Relation.CONTRADICTS:
+    if older.review:
         return
     older.review = Review.CONTRADICTION
     older.revision += 1
@@ -293,7 +286,7 @@ def _ask_for_review(comparison: MemoryComparison, older: Memory, decision: Decis
         subject=str(older.pk),
         details={
             "by": str(comparison.memory.pk),
-            "reason": reason_of(decision),
+            "reason": decision.reason,
             "confidence": decision.confidence,
             "before": {"review": ""},
             "after": {"review": older.review},

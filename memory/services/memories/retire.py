@@ -14,9 +14,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from memory.enums import ChangeKind, MemoryState
-from memory.governance.comparison import Retired
-from memory.governance.conflicts import Decision
+from memory.enums import MemoryState
+from memory.governance.settling import Retired
 from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.memory import spans_of
 from memory.services.index import entries
@@ -24,7 +23,6 @@ from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.entries import Indexed
 from memory.services.index.searchable_text import Span, searchable_text
 from memory.services.jobs import queue
-from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.summaries import stale
 from memory.text.analysis import terms
 from memory.text.translatable import gettext_noop as _
@@ -33,20 +31,8 @@ from memory.text.utterances import live_text
 # Who retires and supersedes without being asked, in links and in the audit log.
 ACTOR = "rule:supersession"
 
-_REASONS = {
-    ChangeKind.RETRACTS: _("A newer memory takes it back."),
-    ChangeKind.CLOSES: _("A newer memory says that it is done."),
-    ChangeKind.REPLACES: _("A newer memory puts something else in its place."),
-}
-
-
 # Why, when a language model decided what the rules were unsure of; its own sentence is with the pair (UnsurePair).
 JUDGED = _("A language model judged that a newer memory takes its place.")
-
-
-def reason_of(decision: Decision) -> str:
-    """Why, in a sentence that quotes neither memory: it stays when the newer one is erased."""
-    return (_REASONS[decision.change.kind] if decision.change else decision.reason)[:MAX_REASON_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +76,7 @@ def retire(
 
     `embedded`: the vectors of what is left; None: the worker makes them.
     """
-    gone = [(one.start, one.end) for one in retired if not one.holds]
+    gone = [(one.start, one.end) for one in retired]
     for start, end in gone:
         _rows(memory).filter(valid_to=HOLDS_ON, start__lt=end, end__gt=start).delete()
     RetiredStatement.objects.bulk_create(
@@ -103,11 +89,11 @@ def retire(
                 by=by.pk,
                 by_start=one.by.start,
                 by_end=one.by.end,
-                reason=reason_of(one.decision),
+                reason=one.decision.reason,
                 confidence=one.decision.confidence,
                 terms=sorted(set(terms(text_to_embed(memory.text[one.start : one.end], memory.speaker)))),
                 names=sorted(one.names),
-                valid_to=HOLDS_ON if one.holds else max(by.holds_from, memory.holds_from),
+                valid_to=max(by.holds_from, memory.holds_from),
                 retired_at=now,
             )
             for one in retired
@@ -116,19 +102,6 @@ def retire(
     memory.retired_spans = [place for span in sorted([*spans_of(memory.retired_spans), *gone]) for place in span]
     _index_what_is_left(memory, embedded)
     stale.mark(memory)
-
-
-def search_what_holds(memory: Memory, retired: Sequence[Retired[UUID]], unsearched: Sequence[Span]) -> bool:
-    """Has what left search only count again if nothing else would be left to find the memory by; whether it did.
-
-    `unsearched`: as for `remaining_text`.
-    """
-    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in retired)]
-    if remaining_text(memory, retired, unsearched) or not any(
-        character.isalnum() for character in live_text(memory.text, spans)
-    ):
-        return False
-    return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:

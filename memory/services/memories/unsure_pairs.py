@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from memory.enums import ModelPurpose, PairVerdict
-from memory.governance.comparison import Unsure
+from memory.governance.settling import Linked, can_leave
 from memory.models import Memory, UnsurePair
 from memory.models.sql import count_each
 from memory.providers.llm_settling import LLMJudge, find_judge
@@ -31,7 +31,7 @@ def note(
     scope: Scope,
     newer: Memory,
     older: Mapping[uuid.UUID, Memory],
-    unsure: Sequence[Unsure[uuid.UUID]],
+    unsure: Sequence[Linked[uuid.UUID]],
     *,
     now: datetime,
 ) -> None:
@@ -44,7 +44,7 @@ def note(
             "end": one.end,
             "by_start": one.by.start,
             "by_end": one.by.end,
-            "can_cut": one.can_cut,
+            "can_cut": can_leave(older[one.key].text[one.start : one.end]),
             "reason": one.decision.reason[:MAX_REASON_CHARS],
             "confidence": one.decision.confidence,
             "texts_hash": texts_hash(older[one.key], newer),

@@ -1,0 +1,301 @@
+"""Decides what a newer memory does to earlier ones. Decides only; `memory.services.memories` carries it out.
+
+One rule: only what was said outright takes anything out of search. A person who ends or takes back their own statement
+retires it. A probable new value is linked: both stay searchable, and the newer one is ranked above the older. A list is
+no update, and nobody retires what somebody else said of themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from memory.governance.update_score import LINKED_FROM, can_reach, find_obstacle, may_update, score_update
+from memory.text.analysis import is_cjk, terms
+from memory.text.cues import is_negated
+from memory.text.endings import Ending, find_endings, telling_terms
+from memory.text.english_verbs import SIMPLE_PAST
+from memory.text.moods import Mood, find_moods
+from memory.text.sentences import is_question
+from memory.text.subjects import find_people, find_subject, is_of_speaker, is_third_person, names_others
+from memory.text.utterances import Statement
+
+Key = TypeVar("Key", bound=Hashable)
+
+# How sure an outright ending is, and a denial of what was said.
+OUTRIGHT, DENIED = 0.9, 0.6
+# An ending that fits more memories names a topic; a request to forget may mean more of them.
+MAX_ENDED, MAX_FORGOTTEN = 3, 10
+# Share of the thing's terms that an earlier statement must hold; of FEW_TERMS or fewer it must hold all.
+COVERED, FEW_TERMS = 0.75, 2
+# Share of what is denied for all time that the earlier statement must speak of.
+DENIED_SHARE = 0.5
+
+ENDED = "The newer statement says that it is over."
+TAKEN_BACK = "The newer statement takes it back."
+NEW_VALUE = "The newer statement probably gives the new value."
+DENIES = "One statement denies what the other says, and neither says that it changed."
+
+# A sentence that joins two things can't leave search for one of them.
+_JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
+# What is cancelled for a day may go on the next.
+_ONCE = re.compile(
+    r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b|今[天晚早]|明[天早晚]|这[次周回]",
+    re.IGNORECASE,
+)
+_WAS = re.compile(r"\b(?:was|were|had|did|used to)\b", re.IGNORECASE)
+# What follows the words of a thing when they are part of another one: "coffee machine", 咖啡机.
+_AFTER_THING = re.compile(
+    r"(?!(?:and|or|on|in|at|for|with|to|of|from|by|about|as|is|are|am|every|each|all|a|an|the|my|our|once|twice|since|until|which"
+    r"|who|that|where|when|because|but|so|than|this|these|those|any|anymore|too|also|again|now|here|there|together|regularly"
+    r"|daily|weekly|i|we|it|per|three|two|four|five|six|\d)\b)[a-z]"
+    r"|[机店馆厂位库场证费卡票包箱架会展赛人员师友圈牌险主道站祸队]|钥匙",
+    re.IGNORECASE,
+)
+_NEVER = re.compile(
+    r"(?:\b(?:never|haven't|hasn't|have not|has not|didn't|did not|not once)\b|从来没|从没|从未|没有?过)"
+    r"(?P<what>[^,;.!?，；。！？]*)",
+    re.IGNORECASE,
+)
+_INTENDS = re.compile(r"\b(?:hoping|hope|aiming|aim|about|plan(?:ning)?|want) to\b|想要|打算|希望|计划", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why an earlier statement gives way, in one sentence for people that quotes neither, and how sure that is (0..1)."""
+
+    reason: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retired(Generic[Key]):
+    """What stands at [start, end) of the memory `key` holds no longer since `by`, a statement of the newer memory.
+
+    `names`: index terms by which the memory stays findable.
+    """
+
+    key: Key
+    start: int
+    end: int
+    by: Statement
+    decision: Decision
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Linked(Generic[Key]):
+    """`by` gives the new value of what the memory `key` says at [start, end), which stays searchable."""
+
+    key: Key
+    start: int
+    end: int
+    by: Statement
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed(Generic[Key]):
+    """`by` denies what the memory `key` says in the statement `old`. A person decides."""
+
+    key: Key
+    old: Statement
+    by: Statement
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[Key]):
+    """What was decided: `retired` leaves search, `linked` is ranked below the newer memory, `review` is for people."""
+
+    retired: list[Retired[Key]] = field(default_factory=list)
+    linked: list[Linked[Key]] = field(default_factory=list)
+    review: list[Disputed[Key]] = field(default_factory=list)
+
+
+# Cosines of a newer statement with earlier ones, in order; None where the model's cosines are not known.
+Cosines = Callable[[str, Sequence[str]], Sequence[float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier(Generic[Key]):
+    """Statements of earlier memories, oldest first, and which memories were linked as `successions` (newer, older)."""
+
+    statements: Mapping[Key, Sequence[Statement]]
+    near: Collection[Key] = ()
+    successions: Collection[tuple[Key, Key]] = ()
+
+
+def settle(
+    key: Key,
+    new: Sequence[Statement],
+    earlier: Earlier[Key],
+    *,
+    measure_cosines: Cosines,
+    until: float = float("inf"),
+) -> Settled[Key]:
+    """Decides what the statements `new` of the memory `key` do to earlier memories.
+
+    Only what people say counts. `until`: CPU seconds of this thread (`time.thread_time`) after which nothing more is
+    decided.
+    """
+    settled: Settled[Key] = Settled()
+    for said in new:
+        if said.by_agent:
+            continue
+        if time.thread_time() > until:
+            break
+        ended = _end_things(settled, key, said, earlier)
+        linked = None if ended else _find_former(said, earlier, measure_cosines)
+        if linked is not None:
+            settled.linked.append(linked)
+        disputed = _find_denied(said, earlier)
+        if disputed is not None:
+            settled.review.append(disputed)
+    return settled
+
+
+def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
+    """The terms that find what the statements end or deny: one set for each ending and denial."""
+    told = [said.text for said in statements if not said.by_agent]
+    found = [ending.terms for text in told for ending in find_endings(text)]
+    return [wanted for wanted in (*found, *map(find_denied_terms, told)) if wanted]
+
+
+def is_update(statement: Statement) -> bool:
+    """Whether a statement may give the new value of something."""
+    return not statement.by_agent and may_update(statement.text)
+
+
+def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earlier[Key]) -> bool:
+    """Ends what `said` says outright is over; returns whether anything was."""
+    done = False
+    for ending in find_endings(said.text):
+        found = [
+            (other, old)
+            for other, statements in earlier.statements.items()
+            for old in statements
+            if not old.by_agent and _means(ending, said, old)
+        ]
+        if not found or len({other for other, _ in found}) > (MAX_FORGOTTEN if ending.request else MAX_ENDED):
+            continue
+        decision = Decision(TAKEN_BACK if ending.request else ENDED, OUTRIGHT)
+        for other, old in found:
+            settled.linked.append(Linked(other, old.start, old.end, said, decision))
+            if can_leave(old.text) and not (_ONCE.search(said.text) and not ending.request):
+                settled.retired.append(Retired(other, old.start, old.end, said, decision))
+        if ending.request and settled.retired:
+            # What asks to forget repeats it.
+            settled.retired.append(Retired(key, said.start, said.end, said, decision, ending.terms))
+        done = True
+    return done
+
+
+def can_leave(statement: str) -> bool:
+    """Whether a statement says one thing only, so that nothing else leaves search with it."""
+    return _JOINT.search(statement.rstrip(".。!！ ")) is None
+
+
+def _means(ending: Ending, said: Statement, old: Statement) -> bool:
+    """Whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
+    wanted = ending.terms
+    # A Chinese word of one character is no term of its own beside longer ones.
+    held = wanted & telling_terms(old.text) | {term for term in wanted if len(term) == 1 and term in old.text}
+    if not wanted or len(held) < (len(wanted) if len(wanted) <= FEW_TERMS else COVERED * len(wanted)):
+        return False
+    if said.speaker != old.speaker or is_question(old.text) or _is_about_others(said, old):
+        return False
+    if ending.request:
+        return True
+    if ending.verb not in old.text or (is_of_speaker(old.text) and is_third_person(said.text)):
+        return False
+    present = not _WAS.search(old.text) and not SIMPLE_PAST & set(old.text.lower().split())
+    return present and is_of_speaker(old.text) and not find_moods(old.text) and not _is_part(held, old.text)
+
+
+def _is_about_others(said: Statement, old: Statement) -> bool:
+    mine, theirs = find_people(said.text), find_people(find_subject(old.text))
+    subject = find_people(find_subject(said.text))
+    return bool(theirs - mine or subject - find_people(old.text)) or names_others(said.text) != names_others(old.text)
+
+
+def _is_part(held: Collection[str], text: str) -> bool:
+    """Whether the words of the thing only belong to the name of another: "coffee" in "the coffee machine"."""
+    last = 0
+    for match in re.finditer(r"[^\W_]+", text):
+        word = match.group()
+        if is_cjk(word[0]):
+            ends = [match.start() + word.rfind(term) + len(term) for term in held if term in word]
+            last = max([last, *ends])
+        elif held & set(terms(word)):
+            last = match.end()
+    following = text[last:]
+    glued = following.startswith(" ") or (bool(following) and is_cjk(following[0]))
+    return glued and _AFTER_THING.match(following.lstrip()) is not None
+
+
+def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosines) -> Linked[Key] | None:
+    """The earlier statement of which `said` probably gives the new value; None when there is none, or a list of them."""
+    if not may_update(said.text):
+        return None
+    candidates = [
+        (key, old)
+        for key in earlier.near
+        for old in earlier.statements.get(key, ())
+        if _may_speak_for(said, old) and not find_obstacle(said.text, old.text) and can_reach(said.text, old.text)
+    ]
+    cosines = measure_cosines(said.text, [old.text for _, old in candidates]) if candidates else None
+    if cosines is None:
+        return None
+    scores = [score_update(said.text, old.text, cosine) for (_, old), cosine in zip(candidates, cosines, strict=True)]
+    probable = [place for place, score in enumerate(scores) if score >= LINKED_FROM]
+    keys = list(dict.fromkeys(candidates[place][0] for place in probable))
+    if not probable or not _is_one_value(keys, earlier.successions):
+        return None
+    order = list(earlier.statements)
+    # Of the values in a row the last one is the former.
+    best = max(probable, key=lambda place: (order.index(candidates[place][0]), scores[place]))
+    key, old = candidates[best]
+    return Linked(key, old.start, old.end, said, Decision(NEW_VALUE, round(scores[best], 3)))
+
+
+def _is_one_value(keys: Sequence[Key], successions: Collection[tuple[Key, Key]]) -> bool:
+    """Whether the memories are values of one thing, each linked to another of them: else they are a list."""
+    linked = {key for pair in successions if set(pair) <= set(keys) for key in pair}
+    return len(keys) < 2 or linked == set(keys)
+
+
+def _may_speak_for(said: Statement, old: Statement) -> bool:
+    """Whether the speaker of `said` may give a new value: of what they said, or of a thing that is neither's own."""
+    if old.by_agent:
+        return False
+    return said.speaker == old.speaker or not (is_of_speaker(said.text) or is_of_speaker(old.text))
+
+
+def _find_denied(said: Statement, earlier: Earlier[Key]) -> Disputed[Key] | None:
+    """The newest of the earlier statements that speak most of what `said` denies for all time, by the same speaker."""
+    never = find_denied_terms(said.text)
+    best: tuple[int, Disputed[Key]] | None = None
+    for key, old in _list_statements(earlier) if never else ():
+        common = len(never & telling_terms(old.text))
+        if common < max(2, DENIED_SHARE * len(never)) or said.speaker != old.speaker or is_negated(old.text):
+            continue
+        if is_question(old.text) or _INTENDS.search(old.text) or Mood.SUPPOSES in find_moods(old.text):
+            continue
+        if best is None or common >= best[0]:
+            best = common, Disputed(key, old, said, Decision(DENIES, DENIED))
+    return best[1] if best else None
+
+
+def find_denied_terms(sentence: str) -> frozenset[str]:
+    """The terms of what `sentence` denies for all time ("I have never …"); none if it denies nothing so."""
+    never = _NEVER.search(sentence)
+    return telling_terms(never["what"]) if never else frozenset()
+
+
+def _list_statements(earlier: Earlier[Key]) -> Iterator[tuple[Key, Statement]]:
+    for key, statements in earlier.statements.items():
+        yield from ((key, old) for old in statements if not old.by_agent)
