@@ -36,7 +36,7 @@ from memory.text.update_cues import CUES, TELLING, cues
 
 WEIGHTS_FILE = Path(__file__).with_name("update_weights.json")
 # From here on two statements are linked.
-LINKED_FROM = 0.62
+LINKED_FROM = 0.55
 # The highest cosine that two statements which are not the same have: what can't be linked with it is not embedded.
 HIGHEST_COSINE = 0.95
 # Share of equal words from which two statements are of one form, whose subjects must not differ.
@@ -124,11 +124,21 @@ def find_obstacle(newer: str, older: str) -> str:
         return "it is about other people"
     if not old.people and old.of_speaker and is_third_person(newer):
         return "it is about somebody else"
+    if new.of_speaker != old.of_speaker and _has_other_holder(new, old):
+        return "it is about somebody else"
     for find in (find_years, _find_subject_labels):
         mine, theirs = find(newer), find(older)
         if mine and theirs and not mine & theirs:
             return "it has another number, year or day"
     return "it has another subject" if _has_other_subject(new, old) else ""
+
+
+def _has_other_holder(new: Reading, old: Reading) -> bool:
+    """Whether the speaker's own matter meets somebody else's, of two statements of which one is the speaker's own."""
+    if new.of_speaker:
+        holder = content_terms(old.subject)
+        return bool(holder) and not holder & new.terms
+    return bool(new.subject_names) and not new.subject_names & old.names and "over" in new.cues
 
 
 def _find_subject_labels(statement: str) -> frozenset[str]:

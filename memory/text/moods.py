@@ -30,19 +30,19 @@ _PATTERNS = {
     Mood.SUPPOSES: (
         r"\b(?:if|unless|suppos\w+|imagin\w+|might|maybe|perhaps|possibly|probably|would|could|should|wish\w*|hop(?:e|es|ing)"
         r"|intend\w*|plan(?:s|ning)? (?:to|on)|think(?:ing)? (?:of|about)|considering|tempted|dream\w*|someday|one day|almost"
-        r"|nearly|kidding|joking|pretend\w*|i'd|(?:keep|kept) (?:talking|saying)|next (?:year|month|spring|summer|autumn|winter)"
+        r"|nearly|kidding|joking|pretend\w*|i'd|we'd|(?:keep|kept) (?:talking|saying)|next (?:year|month|spring|summer|autumn|winter)"
         r"|going to|want(?:s|ed)? to)\b"
         r"|如果|要是|假如|万一|除非|可能|也许|或许|希望|但愿|打算|考虑|想(?!起|到|法)|梦|将来|差点|开玩笑|比如|的话|说不定|要不要|应该"
     ),
     Mood.QUOTES: (
-        r"\b(?:says?|said|told|tells|claims?|heard|apparently|rumou?rs?|according to|advert|reads?|thinks|thought|in (?:the|my|a)"
+        r"\b(?:says?|said|told|tells|claim(?:s|ed)?|heard|reckons?|apparently|rumou?rs?|according to|advert|reads?|thinks|thought|in (?:the|my|a)"
         r" (?:novel|story|book|film|movie|show|play|series))\b|[“\"「]"
-        r"|听说|据说|传言|有人|以为|小说|电影|广告|剧里|[他她人]说"
+        r"|听说|据说|传言|有人|以为|小说|电影|广告|剧里|[他她人]说|上写|有人讲"
     ),
     Mood.FOR_NOW: (
         r"\b(?:today only|only today|only for today|just (?:for )?(?:today|tonight|this|once)|for once|this once|tonight"
         r"|temporar\w+|exceptionally|for (?:now|a day|the (?:day|week|weekend|summer|moment)))\b"
-        r"|就今天|只有今天|今天例外|临时|暂时|破例|例外|就这一次|[就只]这[次回]"
+        r"|今晚(?!起|开始)|就今天|只有今天|今天例外|临时|暂时|破例|例外|就这一次|[就只]这[次回]"
     ),
     Mood.ADDS: (
         r"\b(?:too|also|as well|another|additional\w*|besides|in addition|second|one more|both|plus)\b"

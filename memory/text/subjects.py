@@ -56,7 +56,8 @@ _LABELS = re.compile(
     rf"(?i:\b(?:{_MONTHS})\b)|第[一二三四五六七八九十\d]+|最后一|\b\d+(?:st|nd|rd|th)\b"
     r"|\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|last)\b"
     r"|(?i:\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)|(?:周|星期)[一二三四五六日天]"
-    r"|(?<=[A-Za-z] )[A-Z](?![\w'’])|\d[\d.]*|[一二三四五六七八九十百]+(?=[月号楼层章床])|上午|下午|中午|晚上|早上"
+    r"|(?i:\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
+    r"|(?<=[A-Za-z] )[A-Z](?![\w'’])|(?<![A-Za-z])[A-Z](?=[\u4e00-\u9fff])|\d[\d.]*|[一二三四五六七八九十百]+(?=[月号楼层章床])|上午|下午|中午|晚上|早上"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
