@@ -112,7 +112,8 @@ def find_refusal(
     `asked`."""
     found = FactRefusal.UNSUPPORTED
     for place in places:
-        turn, previous = turns[place], turns[place - 1] if place else None
+        turn = turns[place]
+        question = turns[place - 1] if place and turns[place - 1] in asked else None
         own = [turn, *(later for later in turns[place + 1 : place + 3] if later.speaker == turn.speaker)]
         taken_back = any(_TAKEN_BACK.search(one.text.replace("’", "'").lower()) for one in own)
         played = limits.MATERIAL.search(turn.text) is not None
@@ -124,7 +125,7 @@ def find_refusal(
             if taken_back or played or quoted or one.text.startswith(">") or one.speaker != turn.speaker:
                 found = FactRefusal.SUPPOSED
                 continue
-            frame = _frame_answer(previous, turn) if previous in asked and not number else ""
+            frame = _frame_answer(question, turn) if question and not number else ""
             refusal = _refuse(fact, one.text, turn, frame)
             if refusal is None:
                 return None
