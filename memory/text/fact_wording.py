@@ -1,85 +1,104 @@
-"""Whether a clause of a turn says what a fact says: of the same holder, in the same words and order, as so, denied,
-over, planned or past alike, and neither asked, supposed, quoted nor in jest."""
+"""Checks that a turn says what a fact says: in the same words, from the subject of a statement on.
+
+Ana's "I live in Lisbon with my brother" bears "Ana lives in Lisbon". The two are compared word by word: "I" is the
+speaker's name, "my" its genitive, and one verb may take the ending of the third person. Words that deny, plan or tell
+of the past count like any other, so a fact that drops or adds one says something else. A fact may end before its
+statement does, unless what follows turns it round. What is asked, supposed, quoted or said in jest bears nothing.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memory.enums import FactRefusal
+from memory.text import preference_limits as limits
 from memory.text.analysis import CJK, FUNCTION_CHARACTERS, is_cjk, terms
-from memory.text.claims import Claim, claims
+from memory.text.chinese_names import KINSHIP
 from memory.text.cues import is_negated
 from memory.text.event_dates import add_dates
-from memory.text.grounding import find_invented
 from memory.text.salience import is_light
+from memory.text.sentences import is_question, split_sentences
 from memory.text.statements import Turn
 from memory.text.utterances import statements
 
-_NUMBER = re.compile(r"\d")
-_CONDITIONAL = re.compile(
-    r"\b(?:if|unless|suppose|supposing|assuming|imagine|pretend\w*|what if|maybe|perhaps|possibly|probably|might|could"
-    r"|would(?! like)|wish\w*|as if|as though|joking|joked|kidding|almost|nearly|dream\w*|wonder\w*|whether"
-    r"|hypothetical\w*|someday|one day|tempted|considering|thinking|role.?play\w*|once upon"
-    r"|let's (?:play|say|pretend|imagine|assume))\b"
-    r"|如果|要是|假如|假设|万一|也许|可能|大概|或许|但愿|希望|开玩笑|差点|梦|假装|比如|考虑",
-    re.IGNORECASE,
+# The patterns match lower-case text in which "@" is the speaker (see `_plain`).
+# Cues that hold for their whole sentence, as those of `limits.SUPPOSED` do: it supposes, or reports what others say.
+_SUPPOSED = re.compile(
+    r"\b(?:in case|as long as|suppos\w+|assum\w+|hopefully|should|ought|would(?! like)|almost|nearly|someday|one day"
+    r"|tempted|considering|thinking|let's|for (?:example|instance)|says?|said|tells?|told|asks?|asked|wrote|claim\w*"
+    r"|thinks?|thought|believe[sd]?|doubt\w*|suspect\w*|guess\w*|reckons?|insists?|swears?|heard|according to|lies?"
+    r"|apparently|rumou?rs?|allegedly|false|untrue|not true|in (?:@'s|this|his|her) (?:book|film|show|game|play))\b"
+    r"|除非|一旦|只要|哪天|的话|等[^,]{0,8}[了后]|当[^,]{0,12}时|怀疑|猜|以为|认为|觉得|听说|据说|传言|(?<![会能])说(?!明)"
+    r"|告诉|问(?!题)|差一?点|假装|比如|考虑|不确定|是不是|应该|假的"
 )
 _PLAN = re.compile(
-    r"\b(?:plan\w*|intend\w*|going to|will|want\w* to|hop(?:e|es|ing) to|would like to|about to|scheduled|supposed to"
-    r"|gonna|next|upcoming|aims? to|needs? to|has to|have to|due)\b|'ll\b"
-    r"|打算|计划|准备|想要?|希望|将|要|明年|下个?[月周]",
-    re.IGNORECASE,
+    r"\b(?:plan\w*|intend\w*|going to|will|want\w* to|hop(?:e|es|ing) to|would like to|about to|scheduled|gonna|next"
+    r"|due|upcoming|soon|tomorrow|aims? to|needs? to|ha(?:s|ve) to)\b|打算|计划|准备|想|希望|将|要|明[年天]|下个?[月周]"
 )
-_IN_JEST = re.compile(
-    r"(?:^|\s)/s\b|\byeah,? right\b|\bas if[!.]|\bjust kidding\b|\bjk\b|\bnot!(?:\s|$)|🙄|😏|🤪|\bsure,? because\b"
-    r"|\b(?:i'm|im|i am|was|only|just) (?:kidding|joking)\b|\boh,? (?:great|sure|wonderful|brilliant|perfect),"
-    r"|才怪|开玩笑|逗你|骗你的",
-    re.IGNORECASE,
+_OVER = re.compile(
+    rf"{limits.OVER.pattern}|\b(?:no longer|until|till|ago|(?:it|that) (?:was|is over)|sold|quit|stopped|cancell?ed"
+    r"|ended)\b|不再|后来|停|退|取消|卖|戒|结束"
 )
-_THIRD_PERSON = re.compile(r"^\W*(?:she|he|they|it|her|his|their|its)\b|^[他她它]", re.IGNORECASE)
-_WRONG = re.compile(
-    r"\b(?:no,? wait|wait,? no|scratch that|i was wrong|correction|actually,? no|my mistake|never ?mind|i meant|i lied"
-    r"|forget (?:that|it)|that was (?:last|years|back))\b|不对|说错|更正|口误",
-    re.IGNORECASE,
-)
-# Denials that are no negation.
 _DENIED = re.compile(
-    r"\b(?:hardly|barely|scarcely|rarely|seldom|fail\w* to|refus\w*|reject\w*|den(?:y|ies|ied|ying)|unable|avoid\w*"
-    r"|lack\w*|far from|instead of|rather than|except)\b|很少|几乎不|拒绝|避免|除了",
-    re.IGNORECASE,
+    r"\b(?:hardly|barely|scarcely|rarely|seldom|only|fail\w*|refus\w*|reject\w*|den(?:y|ies|ied|ying)|unable|avoid\w*"
+    r"|lack\w*|far from|instead|rather|except|nobody|unlikely|impossible)\b|很少|几乎|拒绝|避免|除了|[只仅]"
 )
-# A date that a fact adds to what was said "yesterday".
-_DATED = re.compile(r"[,，]?\s*(?:\b(?:on|in|since|from|by) )?\(?\d{4}-\d\d(?:-\d\d)?\)?")
-# What stands before a statement and is no part of it: whom one speaks to, when it was.
+# Speakers take back a turn with these, in the turn itself or in their next ones.
+_TAKEN_BACK = re.compile(
+    rf"{limits.JEST.pattern}|\b(?:i wish|no,? wait|wait,? no|scratch that|i was wrong|i lied|actually,? no|my mistake"
+    r"|never ?mind|i meant|forget (?:that|it)|that was (?:last|years|back)|not really|correction)\b|不对|说错|更正|口误"
+)
+_NUMBER = re.compile(r"\d")
+# Facts add such a date to what was said "yesterday".
+_DATED = re.compile(r"[,，]?\s*(?:\b(?:on|in|since|from|by) )?\(?(\d{4}-\d\d(?:-\d\d)?)\)?")
+# A statement may open with whom it speaks to and when it was.
 _OPENING = re.compile(
-    r"^(?:(?-i:[A-Z])\w+,\s+|(?:yesterday|today|tonight|(?:last|this) \w+|(?:in|on) \w+|so|well|and"
-    r"|but|oh|hey|hi|yes|ok(?:ay)?|by the way)[,\s]+)+(?=(?:i|we|my|our)\b)",
+    r"^(?:(?-i:[A-Z])(?!\w*ly\b|never|seldom|once|someday|no\b|sometimes)\w+,\s+|(?:yesterday|today|tonight|by the way"
+    r"|(?:last|this) \w+|(?:in|on) \w+|so|well|and|but|oh|hey|hi|yes|ok(?:ay)?)[,\s]+)+(?=(?:i|we|my|our)\b)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(rf"[{CJK}]|\d[\d,.:/-]*|[^\W\d_{CJK}][^\W_{CJK}]*(?:[-/._][^\W_{CJK}]+)*")
 _CONTRACTIONS = (
     (r"\bcan't\b|\bcannot\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"), (r"'ll\b", " will"),
-    (r"'(?:m|re|s|ve|d)\b", " "),
+    (r"'m\b", " am"), (r"'re\b", " are"), (r"'ve\b", " have"), (r"\ba few\b", ""),
+    (r"\b(he|she|it|that|there|what|who|where)'s\b", r"\1 is"),
 )  # fmt: skip
-# What changes when another tells it, and what says nothing.
+_I = ((r"\b(?:i|me|myself|we|us|ourselves)\b|我们?|咱们?", "@"), (r"\b(?:my|our|mine|ours)\b", "@'s"))
+_YOU = ((r"\byou\b", "@"), (r"\byour\b", "@'s"))
+_TOKEN = re.compile(
+    rf"@(?:'s)?|[{CJK}]|\d+(?:[,.:/-]\d+)*|[^\W\d_{CJK}][^\W_{CJK}]*(?:[-/._'][^\W_{CJK}]+)*|(?P<mark>[,;:、()—–])"
+)
+# Another statement of the sentence begins here; behind a bare comma only with the speaker, or in Chinese.
+_JOINT = re.compile(rf"(?:[,;]\s*|\s)(?:and|but|while|whereas)\s|;|,(?=\s*[{CJK}@])")
+_PIECE_END = re.compile(r"[,;:、()—–]|\b(?:and|but|while|whereas)\b")
+# These verbs have no statement as their object, so what follows "I live … and" without a subject is of "I" as well.
+_VERBS = "live|work|own|play|speak|study|drive|teach|drink|eat|run|moved|lived|worked|studied|am (?:an?|from|in|at)"
+_OWN_VERB = re.compile(rf"@ (?:{_VERBS})\b(?!.*\b(?:wh\w+|how|because|as)\b)|@[住是对在叫姓会吃喝]")
+_SHARES = re.compile(rf"(?:{_VERBS}|have|like|love|prefer|\w+ed)\b|[{CJK}]")
 _NEUTRAL = frozenset(
-    "i me my mine we us our ours he him his she her hers it its they them their theirs a an the am is are was were be"
-    " been being has have had do does did and also just really actually now currently still already few some so well"
-    " oh".split()
-) | frozenset("我咱们他她它的了也就都")
+    "a an the do does also just really actually now currently still already some so well oh 的 了 也 就 都".split()
+)
+_THIRD_PERSON = {"am": "is", "are": "is", "have": "has", "were": "was"}
+_PRONOUNS = frozenset("he she they him her them his hers theirs their himself herself themselves 他 她".split())
+# A fact may end in front of these words of its statement.
+_MAY_FOLLOW = frozenset(
+    "in at on for with from since by to near every each this last today yesterday and but or because who which where"
+    " when while named called about after before during".split()
+)
+_ASKED = re.compile(
+    r"(?:what|where|who|when|how \w+|which \w+) (?:(?P<be>is|are) (?P<of>.+?)|do(?:es)? (?P<do>.+?))"
+    r"(?: these days| nowadays| at the moment| right now)?\?"
+)
+_KIN = "|".join(sorted((word for words in KINSHIP.values() for word in words), key=len, reverse=True))
 _NUMBER_WORDS = {
-    word: str(value)
-    for value, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+    word: str(value) for value, word in enumerate("one two three four five six seven eight nine".split(), 1)
 }
-# Turns after one that may take it back.
-_TAKEN_BACK_WITHIN = 2
 
 
 class Wording(NamedTuple):
-    """A fact as far as the turns must have its words."""
+    """The parts of a fact that its turns have to say."""
 
     holder: str
     value: str
@@ -89,185 +108,161 @@ class Wording(NamedTuple):
 def find_refusal(
     fact: Wording, turns: Sequence[Turn], places: Sequence[int], asked: Sequence[Turn]
 ) -> FactRefusal | None:
-    """Why no clause of the turns at `places` says the fact, which may answer what is `asked`; None: one does."""
+    """Return why no statement of the turns at `places` says the fact, or None if one does. It may answer a turn of
+    `asked`."""
     found = FactRefusal.UNSUPPORTED
     for place in places:
         turn = turns[place]
-        if _is_taken_back(turns, place):
-            found = FactRefusal.SUPPOSED
-            continue
-        told = statements(turn.text, speaker=turn.speaker)
-        for number, statement in enumerate(told):
-            for claim in claims(statement.text):
-                if not _has_value(fact.value, claim.clause.text, statement.text, turn):
-                    continue
-                before = told[number - 1].text if number else ""
-                refusal = _unlike(claim, statement.text, before, turn, fact)
-                if refusal is None and not _reads_alike(fact, claim, statement.text, turn, asked):
-                    refusal = FactRefusal.UNSUPPORTED
-                if refusal is None:
-                    return None
-                found = refusal
+        question = turns[place - 1] if place and turns[place - 1] in asked else None
+        own = [turn, *(later for later in turns[place + 1 : place + 3] if later.speaker == turn.speaker)]
+        taken_back = any(_TAKEN_BACK.search(one.text.replace("’", "'").lower()) for one in own)
+        played = limits.MATERIAL.search(turn.text) is not None
+        marks = [match.start() for match in limits.QUOTE.finditer(turn.text)]
+        for number, one in enumerate(statements(turn.text, speaker=turn.speaker)):
+            if not set(terms(fact.value)) & set(terms(_with_dates(turn, one.text))):
+                continue
+            quoted = marks and one.end > marks[0] and (len(marks) == 1 or one.start < marks[-1])
+            if taken_back or played or quoted or one.text.startswith(">") or one.speaker != turn.speaker:
+                found = FactRefusal.SUPPOSED
+                continue
+            frame = _frame_answer(question, turn) if question and not number else ""
+            refusal = _refuse(fact, one.text, turn, frame)
+            if refusal is None:
+                return None
+            found = refusal
     return found
 
 
-def _reads_alike(fact: Wording, claim: Claim, sentence: str, turn: Turn, asked: Sequence[Turn]) -> bool:
-    """Whether the fact says the clause again from its subject on, word for word but for who says it; it may end before
-    the sentence does, add a date that the turn names, or begin with the words of a question that it answers."""
-    clause = claim.clause
-    start = clause.predicate if clause.shares_subject else clause.subject[0] if clause.subject else clause.start
-    told = _words(_OPENING.sub("", sentence[start:]), fact, claim, turn)
-    if clause.subject and not clause.shares_subject and start > clause.start:
-        # What opens the clause is left out or told: "In May we …".
-        whole = _words(sentence[clause.start :], fact, claim, turn)
-    else:
-        whole = told
-    said = _words(_strip_dates(fact.text), fact, claim, turn)
-    near = {word for one in asked if one is not turn for word in _words(one.text, fact, claim, turn)}
-    while said and said[0] in near and said[:1] != told[:1]:
-        said = said[1:]
-    return bool(said) and any(words[: len(said)] == said for words in (told, whole))
-
-
-def _strip_dates(text: str) -> str:
-    return _DATED.sub("", text)
-
-
-def _words(text: str, fact: Wording, claim: Claim, turn: Turn) -> list[str]:
-    """The words of `text`, stemmed, without those that only say who: the holder, and what the speaker is called."""
-    text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    speaker = turn.speaker or turn.role
-    left_out = {*_split(fact.holder)}
-    if set(_split(speaker)) & left_out:
-        left_out.update(_split(speaker))
-    for name in sorted((fact.holder, speaker), key=len, reverse=True):
-        text = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
-    if claim.people:
-        left_out.update(word for person in claim.people for word in _split(person))
-        for person in claim.people:
-            text = text.replace(person, " ") if is_cjk(person[0]) else text
-    return [word for word in _split(text) if word not in left_out and word not in _NEUTRAL]
-
-
-def _split(text: str) -> list[str]:
-    for short, long in _CONTRACTIONS:
-        text = re.sub(short, long, text, flags=re.IGNORECASE)
-    found = []
-    for match in _TOKEN.finditer(text.lower()):
-        word = match.group().replace(",", "").rstrip(".:/-")
-        stem = terms(word) if not is_cjk(word[0]) else []
-        found.append(_NUMBER_WORDS.get(word, stem[0] if stem else word))
-    return found
-
-
-def _is_taken_back(turns: Sequence[Turn], place: int) -> bool:
-    """Whether the turn is in jest, or its speaker says soon that it was, or that it was wrong."""
-    later = turns[place + 1 : place + 1 + _TAKEN_BACK_WITHIN]
-    own = [turns[place], *(turn for turn in later if turn.speaker == turns[place].speaker)]
-    return any(cue.search(turn.text.replace("’", "'")) for turn in own for cue in (_IN_JEST, _WRONG))
-
-
-def _has_value(value: str, clause: str, sentence: str, turn: Turn) -> bool:
-    """Whether the clause has all of the value; or the sentence, when the value goes beyond its clauses."""
-    wanted = {term for term in terms(value) if not _NUMBER.search(term)}
-    said = set(terms(_with_dates(Turn(turn.id, clause, turn.role, turn.speaker, turn.occurred_at))))
-    if wanted <= said:
-        part = Turn(turn.id, clause, turn.role, turn.speaker, turn.occurred_at)
-        return find_invented(value, [part]) is None
-    return len(wanted) > 1 and bool(wanted & said) and wanted <= set(terms(sentence))
-
-
-def _unlike(claim: Claim, sentence: str, before: str, turn: Turn, fact: Wording) -> FactRefusal | None:
-    """In what the fact says something else than the clause; None: they agree."""
-    said = claims(fact.text)
-    until = sentence[: claim.clause.end]
-    if claim.asks:
+def _refuse(fact: Wording, statement: str, turn: Turn, frame: str) -> FactRefusal | None:
+    """Return why the statement does not say the fact, alone or with the `frame` of the question that it answers."""
+    plain, bare = _plain(statement, turn), _plain(_OPENING.sub("", statement), turn)
+    if is_question(statement):
         return FactRefusal.QUESTION
-    if claim.quotes or _CONDITIONAL.search(until):
+    if _SUPPOSED.search(plain) or limits.SUPPOSED.search(plain):
         return FactRefusal.SUPPOSED
-    if not claim.asserts and not _PLAN.search(until):
-        return FactRefusal.SUPPOSED
-    if _PLAN.search(until) and not claim.asserts and not _PLAN.search(fact.text):
-        return FactRefusal.PLANNED
-    if _denies(claim.clause.text, [claim]) != _denies(fact.text, said):
-        return FactRefusal.NEGATION
-    past = any(one.past or one.tense == "past" for one in said)
-    if claim.past and not past:
-        return FactRefusal.PAST
-    if past and not claim.past and claim.tense != "past":
-        # "Book a room" is no room that was booked.
+    added = [date for date in _DATED.findall(fact.text) if date not in turn.text]
+    if any(date not in _with_dates(turn, statement) for date in added):
         return FactRefusal.UNSUPPORTED
-    if not _is_of_holder(claim, sentence, before, turn, fact):
+    text, holder = (_plain(words, turn, named=True) for words in (fact.text, fact.holder))
+    said = [word for word, *_ in _words(_DATED.sub("", text) if added else text)]
+    named = {word for word, *_ in _words(holder)}
+    if not {term for term in terms(fact.value) if not _NUMBER.search(term)} <= set(terms(fact.text)):
+        return FactRefusal.UNSUPPORTED
+    if not named <= {*said, *(word.removesuffix("'s") for word in said)} or (said[:1] == ["@"] and "@" not in named):
         return FactRefusal.HOLDER
-    return None
+    told = [plain, bare, *_list_later(bare), *([f"{frame} {bare}"] if frame else ())]
+    # "My cousin Ida rents a flat": Ida does.
+    whose = re.compile(rf"(?:[@\w]+'s \w+ |@的?(?:{_KIN}))(?={re.escape(holder)}(?![^\W{CJK}]|'))")
+    results = {_compare(words, said) for words in (*told, *(whose.sub("", words, count=1) for words in told))}
+    return None if None in results else next(iter(results - {FactRefusal.UNSUPPORTED}), _name_difference(plain, text))
 
 
-def _denies(text: str, told: Sequence[Claim]) -> tuple[bool, bool]:
-    """Whether `text` says that something is not so, and whether that something is over."""
-    denied = is_negated(f" {text} ") or _DENIED.search(text) is not None or any(one.negated for one in told)
-    return denied, any(one.ends for one in told)
+def _list_later(told: str) -> Iterator[str]:
+    """List the later statements of a sentence, with "@" where they leave out the "I" that the sentence begins with."""
+    for joint in _JOINT.finditer(told):
+        before, rest = told[: joint.start()], told[joint.end() :].lstrip()
+        denied = _denies(before)
+        if " that " in before or _PLAN.search(before) or (denied and joint.group()[0] not in ",;"):
+            continue
+        if joint.group() != "," or is_cjk(rest[:1] or " ") or told.startswith("@ "):
+            yield rest
+        if _OWN_VERB.match(before) and _SHARES.match(rest) and not denied and not _PIECE_END.search(before):
+            yield f"@ {rest}"
 
 
-def _is_of_holder(claim: Claim, sentence: str, before: str, turn: Turn, fact: Wording) -> bool:
-    speaks = set(terms(turn.speaker or turn.role)) or {(turn.speaker or turn.role).lower()}
-    own = set(terms(fact.holder)) or {fact.holder.lower()}
-    clause = set(terms(claim.clause.text))
-    if own <= speaks or fact.holder.lower() in ((turn.speaker or turn.role).lower(), turn.role):
-        if claim.owner != "other":
-            of_self = claim.owner == "own" and claim.speaks_of_own
-            return of_self or not claim.names - set(terms(fact.text))
-        # "My sister lives in Rome" is of the sister, and the fact has to say so.
-        people = claim.people or claim.mentions
-        return bool(people) and claim.speaks_of_own and people <= set(terms(fact.text)) | _mentions(fact.text)
-    if own & speaks and claim.owner:
-        # "Ana's sister" is "my sister" in what Ana says, and "our team" is Ana's.
-        others = own - speaks
-        return (
-            claim.speaks_of_own
-            and bool(others)
-            and any(one in others or (is_cjk(one[0]) and one in fact.holder) for one in claim.subject | claim.people)
-        )
-    if claim.owner == "own":
-        return False
-    if own <= clause:
-        return not _is_owner(fact.holder, claim.clause.text) or _is_owner(fact.holder, fact.text)
-    if own <= set(terms(sentence)):
-        return claim.clause.shares_subject or claim.clause.refers
-    return bool(_THIRD_PERSON.search(claim.clause.text)) and own <= set(terms(before))
+def _compare(told: str, said: Sequence[str]) -> FactRefusal | None:
+    """Return why `told` does not begin with the words of the fact or turns them round, or None if it says the fact."""
+    words = _words(told)
+    if not said or len(words) < len(said):
+        return FactRefusal.UNSUPPORTED
+    own, inflected = said[0] == "@", False
+    for (has, *_), wants in zip(words, said, strict=False):
+        if has != wants and not (own and has[0] == "@" and wants in _PRONOUNS):
+            third = (_THIRD_PERSON.get(has), f"{has}s", f"{has}es", re.sub(r"(?<=[^aeiou])y$", "ies", has))
+            if inflected or not own or wants not in third:
+                return FactRefusal.UNSUPPORTED
+            inflected = True
+    _, end, _ = words[len(said) - 1]
+    for word, _, marked in words[len(said) : len(said) + 1]:
+        if not marked and word not in _MAY_FOLLOW:
+            return FactRefusal.UNSUPPORTED
+    behind, following = [*_PIECE_END.split(told[end:]), ""][:2]
+    if len(_words(following)) < 3:
+        # Too short to be a statement of its own: ", not really".
+        behind = f"{behind} {following}"
+    if _OVER.search(told[end:]):
+        return FactRefusal.PAST
+    return FactRefusal.NEGATION if _denies(behind) else FactRefusal.PLANNED if _PLAN.search(behind) else None
 
 
-def _is_owner(holder: str, text: str) -> bool:
-    """Whether `text` names the holder only as whose something is: "Leo's wife", "小马的姐姐"."""
-    places = [match.end() for match in re.finditer(re.escape(holder), text, re.IGNORECASE)]
-    return bool(places) and all(
-        text[end : end + 2].replace("’", "'") == "'s" or text[end : end + 1] == "的" for end in places
-    )
+def _name_difference(plain: str, text: str) -> FactRefusal:
+    """Name the way in which a fact differs from a statement that has its value."""
+    if _denies(plain) != _denies(text):
+        return FactRefusal.NEGATION
+    for cue, refusal in ((_PLAN, FactRefusal.PLANNED), (_OVER, FactRefusal.PAST)):
+        if cue.search(plain) and not cue.search(text):
+            return refusal
+    subjects = {word for words in (plain, text) for word, *_ in _words(words)[:1]}
+    return FactRefusal.HOLDER if len(subjects) > 1 else FactRefusal.UNSUPPORTED
 
 
-def _mentions(text: str) -> set[str]:
-    return {person for one in claims(text) for person in one.mentions}
+def _denies(text: str) -> bool:
+    return is_negated(f" {text} ") or _DENIED.search(text) is not None
+
+
+def _frame_answer(question: Turn, turn: Turn) -> str:
+    """Return what "Where do you work?" puts before its answer ("@ work"), or "" if the question is less plain."""
+    asked = _plain(split_sentences(question.text)[-1], turn, named=True, own=_YOU)
+    match = _ASKED.fullmatch(asked)
+    if match is None or _SUPPOSED.search(asked) or question.speaker == turn.speaker:
+        return ""
+    return match["do"] or f"{match['of']} {match['be']}"
+
+
+def _plain(text: str, turn: Turn, *, named: bool = False, own: Sequence[tuple[str, str]] = _I) -> str:
+    """Return `text` in lower case, without contractions and with "@" for the turn's speaker: for the name, for the
+    words that `own` replaces, and, if `named`, for each part of the name and for the role."""
+    text = unicodedata.normalize("NFKC", text).replace("’", "'").lower()
+    speaker = turn.speaker.lower()
+    names = filter(None, [speaker, *([*speaker.split(), turn.role] if named else ())])
+    if listed := "|".join(map(re.escape, names)):
+        text = re.sub(rf"(?<![^\W{CJK}])(?:{listed})(?![^\W{CJK}])", "@", text)
+    for short, long in (*_CONTRACTIONS, *own):
+        text = re.sub(short, long, text)
+    return text
+
+
+def _words(text: str) -> list[tuple[str, int, bool]]:
+    """List the words of a plain text that matter, each with its end and whether a comma or the like precedes it."""
+    found, marked = [], False
+    for match in _TOKEN.finditer(text):
+        word = match.group().replace(",", "")
+        if word not in _NEUTRAL and not match["mark"]:
+            found.append((_NUMBER_WORDS.get(word, word), match.end(), marked))
+        marked = match["mark"] is not None or (marked and word in _NEUTRAL)
+    return found
 
 
 def find_own_words(text: str, sources: Sequence[Turn]) -> set[str]:
-    """The telling terms of `text` that none of the turns has; numbers and dates are looked at elsewhere."""
-    told = {term for turn in sources for term in terms(_with_dates(turn))}
+    """Find the content terms of `text` that are in none of the turns; `grounding` checks numbers and dates."""
+    told = {term for turn in sources for term in terms(_with_dates(turn, turn.text))}
     told |= {term for turn in sources for term in terms(turn.speaker or turn.role)}
     own = {term for term in terms(text) if term not in told and not is_light(term) and not _NUMBER.search(term)}
     # A pair of Chinese characters is new wherever two words meet.
     return {term for term in own - FUNCTION_CHARACTERS if len(term) == 1 or not is_cjk(term[0])}
 
 
-def _with_dates(turn: Turn) -> str:
-    return add_dates(turn.text, turn.occurred_at) if turn.occurred_at else turn.text
+def _with_dates(turn: Turn, text: str) -> str:
+    return add_dates(text, turn.occurred_at) if turn.occurred_at else text
 
 
 def agree(one: str, other: str) -> bool:
-    """Whether two facts of the same holder, attribute and value say the same of it: both that it is so, both that it is
-    not, or was, or is planned."""
-    return _manner(one) == _manner(other)
-
-
-def _manner(text: str) -> tuple[tuple[bool, bool], bool, bool]:
-    told = claims(text)
-    past = any(one.past or one.tense == "past" for one in told)
-    return _denies(text, told), past, _PLAN.search(text) is not None
+    """Tell whether two facts of one holder, attribute and value say the same: one has all words of the other, and both
+    deny, plan or tell of the past, or neither does."""
+    one, other = one.lower(), other.lower()
+    if _denies(one) != _denies(other) or any(
+        bool(cue.search(one)) != bool(cue.search(other)) for cue in (_PLAN, _OVER)
+    ):
+        return False
+    first, second = ({word for word, *_ in _words(text)} for text in (one, other))
+    return first <= second or second <= first
