@@ -62,7 +62,7 @@ def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
     """A candidate that did not come back: its id, place among the candidates, score and parts, and why.
 
-    `needed` is the score of the last hit; `other` the memory that says the same, or the hit that it is too like.
+    `needed` is the score of the last hit; `other` as of `Dropped`.
     """
     candidate = dropped.candidate
     return {
