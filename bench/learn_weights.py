@@ -99,7 +99,7 @@ def _ask(scope, question, wanted: set[str], documents: dict, group: str) -> tupl
     from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
     from memory.retrieval.pipeline import first_stage  # noqa: PLC0415
 
-    ranking, hits = first_stage(scope, question, top_k=10)
+    ranking, hits = first_stage(scope, question)
     row_of = {memory_id: row for row, memory_id in enumerate(ranking.ids)}
     read = [row_of[str(hit.id)] for hit in hits]
     seen = set(read)

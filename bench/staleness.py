@@ -6,9 +6,10 @@
 Each set has the form of `manage.py evaluate`; a question of `queries.jsonl` may name `stale` documents, whose content
 was taken back or replaced. Every group is asked twice in a scratch namespace by the product's own search: as it was
 ingested, and after `services/memories/settle.py` has looked at what its memories do to each other. Printed are, at 10
-results: R (of evidence, %), stale documents (all, and those that are no evidence too), documents of which a statement
-was retired (by the decisions, no labels), and for questions whose evidence has an older and a newer part, how often the
-newer stands first.
+results: R (of evidence, %) and MRR, the share of the questions with a stale document that nothing marks and no newer
+memory outranks, stale documents (all, and those that are no evidence too), documents of which a statement was retired
+(by the decisions, no labels), and for questions whose evidence has an older and a newer part, how often the newer
+stands first.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Asked:
     older: frozenset[str]
     newer: frozenset[str]
     found: dict[str, list[str]] = field(default_factory=dict)
+    unnoticed: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -84,6 +86,9 @@ def _measure(folder: Path, *, show: int) -> None:
                 for question, (_, one) in zip(ready, mine, strict=True):
                     hits = retrieve(scope, question, top_k=TOP).hits
                     one.found[way] = [hit.metadata["doc_id"] for hit in hits]
+                    one.unnoticed[way] = frozenset(
+                        hit.metadata["doc_id"] for hit in hits if not hit.later and not hit.retired
+                    )
             rows = RetiredStatement.objects.in_scope(scope).select_related("memory")
             decisions += [(row.memory.metadata["doc_id"], row) for row in rows]
             over = Memory.objects.in_scope(scope).exclude(superseded_by=None)
@@ -123,7 +128,10 @@ def _questions(folder: Path) -> dict[str, list[tuple[str, Asked]]]:
 def _figures(asked: Sequence[Asked], way: str, touched: set[str]) -> str:
     answerable = [one for one in asked if one.evidence]
     stale = [one for one in asked if one.stale]
-    text = f"R@{TOP} {_recall(answerable, way):6.2f}"
+    text = f"R@{TOP} {_recall(answerable, way):6.2f}   MRR {_reciprocal_rank(answerable, way):6.2f}"
+    if stale:
+        unnoticed = [one for one in stale if (one.stale - one.evidence) & one.unnoticed[way]]
+        text += f"   questions with an unnoticed stale one {len(unnoticed) / len(stale):.3f}"
     for label, part in (("", stale), (" with evidence", [one for one in stale if one.evidence])):
         if part:
             here = sum(len(one.stale & set(one.found[way])) for one in part)
@@ -145,6 +153,13 @@ def _figures(asked: Sequence[Asked], way: str, touched: set[str]) -> str:
 
 def _recall(asked: Sequence[Asked], way: str) -> float:
     return 100 * float(np.mean([len(one.evidence & set(one.found[way])) / len(one.evidence) for one in asked]))
+
+
+def _reciprocal_rank(asked: Sequence[Asked], way: str) -> float:
+    first = [
+        next((rank for rank, name in enumerate(one.found[way], start=1) if name in one.evidence), None) for one in asked
+    ]
+    return 100 * float(np.mean([1 / rank if rank else 0.0 for rank in first]))
 
 
 if __name__ == "__main__":

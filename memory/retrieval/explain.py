@@ -13,7 +13,7 @@ from memory.retrieval.left_out import Dropped
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
 _NONE = Contribution(0.0, None, 0.0)
-# What a sentence names gave at least this part of the score.
+# A sentence names parts that gave at least this share of the score.
 _LEAST_SHARE = 0.05
 _SIGNAL_WORDS = {
     "neighbours": "the turns around it match too",
@@ -28,10 +28,9 @@ _SIGNAL_WORDS = {
     "time": "it happened in the time that the question names",
     "recency": "it is recent",
     "importance": "it is important",
-    "latest": "it has a newer value of what is asked than others",
     "rerank": "the reranker prefers it",
 }
-# How many signals a sentence names: those that gave most.
+# A sentence names this many signals, the largest first.
 _MOST_NAMED = 3
 
 
@@ -63,7 +62,7 @@ def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
     """A candidate that did not come back: its id, place among the candidates, score and parts, and why.
 
-    `needed` is the score of the last hit; `other` the memory that says the same, or the hit that it is too like.
+    `needed` is the score of the last hit; `other` as of `Dropped`.
     """
     candidate = dropped.candidate
     return {
@@ -79,7 +78,7 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
 
 
 def differences(above: Candidate, below: Candidate) -> dict[str, float]:
-    """By part, how much more `above` has than `below`, largest first; they sum to the difference of the scores."""
+    """List how much more `above` has than `below` of each part, largest first: the sum is that of the scores."""
     names = dict.fromkeys((*above.parts, *below.parts))
     found = {name: above.parts.get(name, _NONE).weighted - below.parts.get(name, _NONE).weighted for name in names}
     return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
@@ -116,9 +115,12 @@ def reason(hit: Hit, *, considered: int) -> str:
             elif rank and name in _ARM_WORDS:
                 found.append(f"{_ARM_WORDS[name]} ({ordinal(rank)} of {considered})")
     helped.sort()
-    sentence = f"Found {' and '.join(found)}" if found else "Found next to memories that match"
+    otherwise = "next to memories that match" if hit.replaces is None else "by the memory that it replaces"
+    sentence = f"Found {' and '.join(found) or otherwise}"
     if helped:
         sentence += "; " + ", ".join(_SIGNAL_WORDS[name] for _, name in helped[:_MOST_NAMED])
+    if hit.replaces is not None:
+        sentence += f"; it stands in the place of {hit.replaces}, which says what held before"
     if hit.restated_by:
         sentence += f"; said again by {len(hit.restated_by)} more"
     return sentence + "."

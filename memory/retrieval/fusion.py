@@ -111,8 +111,17 @@ class Ranking:
                     own[name] = Contribution(value, ranks.get(memory_id), given)
         return [Candidate(memory_id, own) for memory_id, own in zip(memory_ids, parts, strict=True)]
 
+    def place_outside(self, memory_id: uuid.UUID, cosine: float) -> Candidate:
+        """A memory that is no candidate, by its nearness to the question over that of the nearest candidate."""
+        weight, nearest = self.weights["dense"], self._raw["dense"].max(initial=signals.LEAST_COSINE)
+        parts = {
+            "dense": Contribution(cosine, None, weight * max(0.0, cosine) / float(nearest)),
+            "lexical": Contribution(0.0, None, 0.0),
+        }
+        return Candidate(str(memory_id), parts)
+
     def place_of(self, memory_id: uuid.UUID) -> int | None:
-        """Where a memory stands (0 is the best), None if it is no candidate."""
+        """Find the place of a memory (0 is the best); None if it is no candidate."""
         wanted = str(memory_id)
         return next((place for place, row in enumerate(self.order) if self.ids[row] == wanted), None)
 

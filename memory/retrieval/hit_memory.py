@@ -8,10 +8,28 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memory.enums import Role
-from memory.retrieval.later import Later
 from memory.retrieval.near_duplicates import Words
-from memory.text.utterances import Statement, statements
+
+# The later text is cut to this length beside the earlier one.
+MAX_TOLD_CHARS = 200
+
+
+@dataclass(slots=True)
+class Later:
+    """A newer memory (`memory_id`) whose `text` holds since `occurred_at` in the place of the `words` of a hit.
+
+    It must not be changed.
+    """
+
+    memory_id: uuid.UUID
+    words: str
+    text: str
+    occurred_at: datetime
+
+    @property
+    def excerpt(self) -> str:
+        """The later text, shortened."""
+        return self.text if len(self.text) <= MAX_TOLD_CHARS else self.text[: MAX_TOLD_CHARS - 1] + "…"
 
 
 @dataclass(slots=True)
@@ -20,9 +38,9 @@ class HitMemory:
 
     `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
     `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
-    in it. `suspected`: it may try to steer its reader, and is to be shown as a quotation. `sources`: the turns that it
-    rests on, when it is a fact or a preference. `is_alone`: nothing of it is read from another memory's row.
-    `id_text`: its id as text.
+    in it, the newest first; `retired_by`: in the place of what was retired. `suspected`: it may try to steer its
+    reader, and is to be shown as a quotation. `sources`: the turns that it rests on, when it is a fact or a preference.
+    `is_alone`: nothing of it is read from another memory's row. `id_text`: its id as text.
     """
 
     id: uuid.UUID
@@ -40,12 +58,12 @@ class HitMemory:
     terms: Sequence[str] = ()
     retired: Sequence[tuple[int, int]] = ()
     later: Sequence[Later] = ()
+    retired_by: Sequence[Later] = ()
     suspected: bool = False
     sources: Sequence[uuid.UUID] = ()
     is_alone: bool = False
     id_text: str = field(init=False, repr=False, compare=False)
     _words: Words | None = field(default=None, repr=False, compare=False)
-    _statements: list[Statement] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.id_text = str(self.id)
@@ -56,10 +74,3 @@ class HitMemory:
         if self._words is None:
             self._words = Words(self.speaker or self.role, self.text)
         return self._words
-
-    @property
-    def statements(self) -> list[Statement]:
-        """The statements of its text."""
-        if self._statements is None:
-            self._statements = statements(self.text, speaker=self.speaker, by_agent=self.role == Role.AGENT)
-        return self._statements

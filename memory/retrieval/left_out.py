@@ -1,4 +1,4 @@
-"""Which candidates did not come back, and what each of them would have needed."""
+"""Lists the candidates that did not come back, and how far each was below the last hit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memory.enums import Verdict
 from memory.retrieval.fusion import Candidate, Contribution
+from memory.retrieval.hits import Hit
 from memory.retrieval.near_duplicates import Words, nearest
 
 
@@ -17,7 +18,8 @@ class Dropped:
 
     `candidate` has its final score. `rank` is its place (1 is the first) among all candidates, before restatements and
     variety. `verdict` is RESTATED, VARIETY, OUTRANKED or IRRELEVANT. `needed` is the score of the last hit. `other` is
-    the memory that says the same (RESTATED) or the hit that it is too like (VARIETY), None else.
+    the memory that says the same (RESTATED), the hit that it is too like (VARIETY), or the newer one that took its
+    place; None else.
     """
 
     candidate: Candidate
@@ -31,36 +33,33 @@ class Dropped:
 def list_dropped(
     candidates: Sequence[Candidate],
     said: Sequence[Words],
+    hits: Sequence[Hit],
     *,
-    again: Mapping[int, int],
-    shown: Mapping[int, Candidate],
+    again: Mapping[uuid.UUID, uuid.UUID],
     variety: float,
 ) -> list[Dropped]:
-    """Those of `candidates` (in their order, best first) that are not `shown`, which has hits by place, best first.
+    """List the `candidates` (in their order, best first) that are not among the `hits`.
 
-    `said` are the texts of the first of them; the others were not read. `again`: who restates whom, by places.
+    `said` are the texts of the first of them; the others were not read. `again`: who restates whom, by ids.
     `variety`: what likeness to a hit costs (0: nothing).
     """
-    if not shown:
+    if not hits:
         return []
-    hits = list(shown.values())
-    hits_words = [said[place] for place in shown] if variety else []
+    shown = {hit.id_text for hit in hits}
+    replaced = {hit.replaces: hit.id for hit in hits if hit.replaces}
+    hits_words = [hit.memory.words for hit in hits] if variety else []
     needed = hits[-1].score
     dropped: list[Dropped] = []
     for place, found in enumerate(candidates):
-        if place in shown:
+        if found.id in shown:
             continue
-        candidate, alike = found, None
-        if variety and place < len(said) and place not in again:
+        candidate, alike, memory_id = found, None, found.memory_id
+        if variety and place < len(said) and memory_id not in again:
             candidate, alike = _less_likeness(found, said[place], hits, hits_words, variety)
-        if place in again:
-            other = candidates[again[place]].memory_id
-            also = "" if again[place] in shown else ", which did not come back either"
-            dropped.append(
-                Dropped(
-                    candidate, place + 1, Verdict.RESTATED, needed, other, f"It says again what {other} says{also}."
-                )
-            )
+        if other := again.get(memory_id):
+            also = "" if str(other) in shown else ", which did not come back either"
+            reason = f"It says again what {other} says{also}."
+            dropped.append(Dropped(candidate, place + 1, Verdict.RESTATED, needed, other, reason))
         elif alike and found.score > needed:
             reason = (
                 f"The question wants many different memories, and this one is too like {alike}: that takes its score "
@@ -68,16 +67,18 @@ def list_dropped(
             )
             dropped.append(Dropped(candidate, place + 1, Verdict.VARIETY, needed, alike, reason))
         else:
-            reason = f"Its score is {candidate.score:.4f}; the last hit has {needed:.4f}."
-            dropped.append(Dropped(candidate, place + 1, Verdict.OUTRANKED, needed, None, reason))
+            newer = replaced.get(memory_id)
+            took = f" {newer} took its place: it says what holds now." if newer else ""
+            reason = f"Its score is {candidate.score:.4f}; the last hit has {needed:.4f}.{took}"
+            dropped.append(Dropped(candidate, place + 1, Verdict.OUTRANKED, needed, newer, reason))
     return dropped
 
 
 def _less_likeness(
-    candidate: Candidate, said: Words, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
+    candidate: Candidate, said: Words, hits: Sequence[Hit], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
     """The candidate less what its likeness to the nearest hit costs, and that hit."""
     place, likeness = nearest(said, hits_words)
     cost = variety * likeness
     less = candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else candidate
-    return less, hits[place].memory_id
+    return less, hits[place].id

@@ -1,7 +1,8 @@
-"""Which hits say the same thing again, and which say something new."""
+"""Finds hits that say the same thing again, and orders hits so that each says something new."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -122,24 +123,45 @@ def _near(one: Words, other: Words) -> bool:
     return short >= SAME_LENGTH * long
 
 
-def diversify(hits: Sequence[Words], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
-    """`wanted` places in the order that covers most: each time the best by score less `weight` × its likeness to the
-    nearest of those chosen; with what was taken off. Maximal marginal relevance (Carbonell and Goldstein 1998)."""
-    words = [hit.all for hit in hits]
-    likeness = [0.0] * len(hits)
-    left = list(range(len(hits)))
-    chosen: list[tuple[int, float]] = []
-    while left and len(chosen) < wanted:
-        best = max(left, key=lambda place: (scores[place] - weight * likeness[place], -place))
-        left.remove(best)
-        chosen.append((best, weight * likeness[best]))
-        for place in left:
-            likeness[place] = max(likeness[place], _overlap(words[place], words[best]))
-    return chosen
+class Variety:
+    """Takes hits in the order that covers most: each time the best by score less `weight` × its likeness to the nearest
+    of those taken. Maximal marginal relevance (Carbonell and Goldstein 1998). Hits may be added while others are taken.
+    """
+
+    def __init__(self, weight: float) -> None:
+        self._weight = weight
+        self._taken: list[frozenset[str]] = []
+        # Each place has its words, its score, and its likeness to the nearest hit taken.
+        self._left: dict[int, tuple[frozenset[str], float, float]] = {}
+
+    def add(self, place: int, words: Words, score: float) -> None:
+        """Adds the hit at `place`."""
+        own = words.all
+        self._left[place] = own, score, max((_overlap(own, other) for other in self._taken), default=0.0)
+
+    @property
+    def best(self) -> float:
+        """The score of the hit that `take` takes, less what its likeness costs; of no hit, minus infinity."""
+        return max(map(self._gain, self._left), default=-math.inf)
+
+    def take(self) -> tuple[int, float] | None:
+        """The place of the next hit, the first of equals, and what its likeness costs; None when no hit is left."""
+        if not self._left:
+            return None
+        place = max(self._left, key=lambda place: (self._gain(place), -place))
+        words, _, likeness = self._left.pop(place)
+        self._taken.append(words)
+        for other, (own, score, nearest_yet) in self._left.items():
+            self._left[other] = own, score, max(nearest_yet, _overlap(own, words))
+        return place, self._weight * likeness
+
+    def _gain(self, place: int) -> float:
+        _, score, likeness = self._left[place]
+        return score - self._weight * likeness
 
 
 def nearest(words: Words, others: Sequence[Words]) -> tuple[int, float]:
-    """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
+    """The place of that one of `others` (at least one) which is most alike, and how much (0..1)."""
     own = words.all
     likeness = [_overlap(own, other.all) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)

@@ -8,8 +8,8 @@ from typing import Any
 
 from memory.enums import Tier
 from memory.retrieval.durable import DurableMemory
+from memory.retrieval.hit_memory import Later
 from memory.retrieval.hits import Hit
-from memory.retrieval.later import Later
 from memory.retrieval.rendered_pack import RenderedPack
 from memory.types import WindowMessage
 

@@ -1,4 +1,4 @@
-"""The read route: arms → signals → fusion → the memories themselves → rerank → restatements."""
+"""The read route: arms → signals → fusion → the memories themselves → rerank → restatements → successors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from memory import tracing
 from memory.enums import ARMS
@@ -21,26 +22,19 @@ from memory.retrieval.columns.candidates import Found
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import columns_for
-from memory.retrieval.facts import match_facts_to_turns, put_turns_first
-from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
-from memory.retrieval.hits import Hit, read_hits
+from memory.retrieval.fusion import SIGNALS, Ranking, rank
+from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped, list_dropped
-from memory.retrieval.near_duplicates import Words, diversify, near_duplicates
-from memory.retrieval.newest import put_newest_first
 from memory.retrieval.places import PackedRow
 from memory.retrieval.question import Question
+from memory.retrieval.reading import SPREAD_WEIGHT, HitReader
+from memory.retrieval.recency import Succession
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
 from memory.retrieval.size import is_large
 from memory.types import Scope
 
 # The turns around so many of the best are looked at too.
 STRONG = 25
-# How many more memories than wanted are read, so that restatements do not leave the answer short.
-SPARE = 12
-# When a time is asked for, so many of the best are looked through for one that says it.
-DATED_POOL = 60
-# What likeness to a hit above it costs, when many different memories are wanted.
-SPREAD_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,78 +78,65 @@ def retrieve(
         raise ValueError(
             f"arms names no arm: {sorted(taking_part)}. At least one of {', '.join(ARMS)} finds candidates."
         )
-    reading = _reading(question, top_k, taking_part)
-    ranking, hits, evidence = _first_stage(
-        scope, question, reading=reading, taking_part=taking_part, clock=clock, changes=changes
+    reader, ranking, evidence = _first_stage(
+        scope, question, taking_part=taking_part, clock=clock, changes=changes, collapse=collapse
     )
-    degraded: list[str] = []
     if arms is None:
         with clock.step("rerank"):
-            hits, degraded = _rerank(question, hits)
+            reader.rerank_first()
     with clock.step("restated"):
-        hits, again = _once(hits) if collapse else (hits, {})
-        while len(hits) - len(again) < top_k and reading < len(ranking):
-            # One statement said over and over took the places: read on.
-            hits += read_hits(scope, question, _between(ranking, reading, 2 * reading), dates=False)
-            reading *= 2
-            hits, again = _once(hits)
-        order = _order(question, hits, again, top_k)
-    chosen = _take_in_order(hits, again, order)
-    shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
-    if arms is None:
-        chosen = put_newest_first(question, chosen)
-    chosen = _judge_relevance(chosen, evidence)
+        succession = Succession(question.terms, read=reader.find, collapse=collapse)
+        order = succession.order(reader.statements()) if arms is None else (hit for hit, *_ in reader.statements())
+        hits = list(islice(order, top_k))
+    said_again = reader.list_said_again(succession.said_by)
+    hits = _judge_relevance(hits, said_again, evidence)
     return Retrieval(
-        hits=chosen,
-        considered=len(ranking),
+        hits=hits,
+        considered=len(ranking) + reader.outside,
         weights=ranking.weights,
         milliseconds=clock.laps,
         evidence=evidence,
         dropped=list_dropped(
-            [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
-            _words(hits),
-            again=again,
-            shown=shown,
+            [succession.sunk.get(hit.id_text, hit.candidate) for hit in reader.hits]
+            + ranking.between(reader.read, reader.read + show_dropped),
+            [hit.memory.words for hit in reader.hits],
+            hits,
+            again=said_again,
             variety=SPREAD_WEIGHT if question.wants.many else 0.0,
         )[:show_dropped]
         if show_dropped
         else [],
-        degraded=degraded,
+        degraded=reader.degraded,
     )
 
 
-def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Ranking, list[Hit]]:
-    """What `retrieve` starts from: every candidate with the values of all arms and signals, and the best as read.
+def first_stage(scope: Scope, question: Question) -> tuple[Ranking, list[Hit]]:
+    """Find what `retrieve` starts from: every candidate with the values of all arms and signals, and the best as hits.
 
     The ranking does without `dated`, which is only known of the hits.
     """
-    everything = (*ARMS, *SIGNALS)
-    reading = _reading(question, top_k, everything)
-    return _first_stage(scope, question, reading=reading, taking_part=everything, clock=_Clock())[:2]
+    taking_part = (*ARMS, *SIGNALS)
+    reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=_Clock(), collapse=True)
+    return ranking, reader.hits
 
 
 def _first_stage(
     scope: Scope,
     question: Question,
     *,
-    reading: int,
     taking_part: Collection[str],
     clock: _Clock,
+    collapse: bool,
     changes: Changes | None = None,
-) -> tuple[Ranking, list[Hit], AnswerEvidence]:
-    """The ranking, the best `reading` of it read (dates, which only the texts tell, have moved them), and what the
-    namespace has for the question."""
-    ranking, evidence, kept = _rank(scope, question, taking_part, pool=reading, clock=clock, changes=changes)
+) -> tuple[HitReader, Ranking, AnswerEvidence]:
+    """Rank the candidates and read the first step of them as hits; the evidence says what the namespace has for the
+    question."""
+    ranking, evidence, kept = _rank(scope, question, taking_part, pool=rerank.pool_size(), clock=clock, changes=changes)
     dates = question.wants.when and "dated" in taking_part
+    reader = HitReader(scope, question, ranking, dates=dates, collapse=collapse, kept=kept)
     with clock.step("read"):
-        hits = read_hits(scope, question, _between(ranking, 0, reading), dates=dates, kept=kept)
-    return ranking, hits, evidence
-
-
-def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> int:
-    """How many candidates are read: as many as may be handed over, judged by the reranker or moved by their dates."""
-    dates = question.wants.when and "dated" in taking_part
-    return max(top_k + SPARE, rerank.pool_size(), DATED_POOL if dates else 0)
+        reader.read_on()
+    return reader, ranking, evidence
 
 
 def _rank(
@@ -264,64 +245,18 @@ def _strong(question: Question, findings: Findings) -> list[str]:
     return heapq.nlargest(STRONG, guess, key=guess.__getitem__)
 
 
-def _rerank(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
-    """The hits in the order that the second stage gives them, if there is one; and what did not work."""
-    read = rerank.rerank(question.text, [hit.text for hit in hits])
-    if not read.parts:
-        return hits, read.degraded
-    judged = [
-        replace(hit, candidate=hit.candidate.with_part("rerank", Contribution(part.raw, None, part.weighted)))
-        for hit, part in zip(hits, read.parts, strict=False)
-    ]
-    # Those that it did not read stay behind those that it did.
-    judged.sort(key=lambda hit: hit.score, reverse=True)
-    return judged + hits[len(judged) :], read.degraded
-
-
-def _once(hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
-    """The hits, and which of them say what an earlier one says: its place, and that one's."""
-    hits = put_turns_first(hits)
-    again = near_duplicates(_words(hits))
-    return hits, again | match_facts_to_turns(hits, again)
-
-
-def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_k: int) -> list[tuple[int, float]]:
-    """Which of the hits are handed over, in order, each with what its likeness to those before it costs: each statement
-    once; with variety, when many memories are wanted."""
-    kept = [place for place in range(len(hits)) if place not in again]
-    if not question.wants.many:
-        return [(place, 0.0) for place in kept[:top_k]]
-    said, scores = _words([hits[place] for place in kept]), [hits[place].score for place in kept]
-    return [(kept[place], cost) for place, cost in diversify(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
-
-
-def _take_in_order(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple[int, float]]) -> list[Hit]:
-    others: dict[int, list[uuid.UUID]] = {}
-    for place, earlier in again.items():
-        others.setdefault(earlier, []).append(hits[place].id)
-    chosen = []
-    for number, (place, cost) in enumerate(order, start=1):
-        hit = hits[place]
-        candidate = hit.candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else hit.candidate
-        chosen.append(Hit(hit.memory, candidate, hit.overlap, number, hit.relevance, others.get(place, [])))
-    return chosen
-
-
-def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
-    """The hits, each with its relevance."""
+def _judge_relevance(
+    hits: Sequence[Hit], said_again: Mapping[uuid.UUID, uuid.UUID], evidence: AnswerEvidence
+) -> list[Hit]:
+    """The hits with their ranks, each with its relevance and with those that say the same again."""
+    restated: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for other, earlier in said_again.items():
+        restated.setdefault(earlier, []).append(other)
     relevance = evidence.relevance_of([(hit.similarity, hit.bm25) for hit in hits])
     return [
-        Hit(hit.memory, hit.candidate, hit.overlap, hit.rank, own, hit.restated_by)
-        for hit, own in zip(hits, relevance, strict=True)
+        replace(hit, rank=rank, relevance=own, restated_by=restated.get(hit.id, []))
+        for rank, (hit, own) in enumerate(zip(hits, relevance, strict=True), start=1)
     ]
-
-
-def _words(hits: Sequence[Hit]) -> list[Words]:
-    return [hit.memory.words for hit in hits]
-
-
-def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
-    return ranking.between(first, end)
 
 
 class _Clock:

@@ -37,13 +37,14 @@ from ops.admin.filters import NamespaceFilter, SessionFilter
 from ops.admin.lists import CappedChangeList
 from ops.admin.memory_actions import CurationActions, is_uuid
 from ops.admin.memory_forms import MemoryForm, ReasonForm
-from ops.admin.memory_page import MemoryPage, difference
+from ops.admin.memory_page import MemoryPage
 from ops.admin.picked import PickedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
 from ops.admin.saved_views import BuiltIn, SavedViewsMixin
 from ops.admin.scope import member, render_mask
 from ops.admin.search import Asking, search
 from ops.admin.texts import note_opened
+from ops.differences import difference
 
 SIMILAR = 8
 # What stands in the place of a column or field for who may not read texts.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -34,14 +32,11 @@ from memory.services.retention.importance import rate_by_policy
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import render_mask_box
+from ops.differences import difference
 from ops.pages.users import ATTITUDES, SHOWN_BY
 
 SHOWN = 20
 SUMMARIES = 50
-# Texts that are compared word by word: longer ones cost seconds.
-MAX_WORDS = 2_000
-ALIKE = 0.5
-_PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
 
 
 class MemoryPage:
@@ -224,27 +219,6 @@ def _list_judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, .
         at = moment(row.judged_at or row.created_at)
         lines.append((_("holds beside"), memory_link(other, f"…{other[-12:]}"), why, row.judge, at))
     return lines
-
-
-def difference(former: str, new: str) -> SafeString:
-    """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
-
-    Texts that have less than half of their words in common are not compared: the new one is shown as it is.
-    """
-    old, present = _PARTS.findall(former), _PARTS.findall(new)
-    compared = difflib.SequenceMatcher(None, old, present, autojunk=False)
-    if former == new or len(old) + len(present) > MAX_WORDS or compared.ratio() < ALIKE:
-        return format_html("{}", new)
-    pieces: list[tuple[Any, ...]] = []
-    for tag, a, b, c, d in compared.get_opcodes():
-        if tag == "equal":
-            pieces.append((format_html("{}", "".join(old[a:b])),))
-            continue
-        if a < b:
-            pieces.append((format_html("<del>{}</del>", "".join(old[a:b])),))
-        if c < d:
-            pieces.append((format_html("<ins>{}</ins>", "".join(present[c:d])),))
-    return format_html_join("", "{}", pieces)
 
 
 def _table(headings: Iterable[str], body: SafeString) -> SafeString:

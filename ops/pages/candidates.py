@@ -33,7 +33,8 @@ PART_WORDS: dict[str, Words] = {
     "importance": _("Importance"),
     "rerank": _("Reranker"),
     "variety": _("Too alike"),
-    "latest": _("Newest value"),
+    "successor": _("In the older one's place"),
+    "retired": _("Retired words"),
 }
 # Verdict: word, tone, and the shape that its dot has.
 VERDICTS: dict[str, tuple[Words, str, str]] = {

@@ -1,4 +1,4 @@
-"""What the overview of the review queue shows: figures, the newest items, and memories that wait for a decision."""
+"""Shows the review queue: figures, the newest items, and memories that wait for a decision."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -19,6 +21,7 @@ from memory.services.memories import review_list
 from memory.services.memories.review_list import Doubted, Quarantine
 from memory.types import Access
 from ops.charts import BarChart, Histogram, Slice, bar_chart, histogram
+from ops.differences import mark_differences
 from ops.pages.links import page_link
 from ops.pages.rows import Staff, row_link
 from ops.words import Words
@@ -26,6 +29,8 @@ from ops.words import Words
 NEWEST = 8
 PAGE = 10
 BARS = 12
+# Each side is cut to this length.
+MAX_CHARS = 1_200
 TABS: tuple[tuple[str, Words], ...] = (
     ("", gettext_lazy("All")),
     (Review.CONTRADICTION, gettext_lazy("Contradiction")),
@@ -56,11 +61,14 @@ class QuarantinedText:
 
 @dataclass(frozen=True, slots=True)
 class ConflictSide:
-    """One side: a memory, who said it when, and its page."""
+    """One side: a memory, who said it when, and its page. `text`: the words that the other side does not have are
+    marked."""
 
     id: uuid.UUID
-    text: str
+    text: SafeString
+    length: int
     speaker: str
+    role: str
     session: str
     occurred_at: datetime
     link: str
@@ -186,22 +194,33 @@ def _has_queue() -> bool:
 
 def _case(one: Doubted, user: Staff) -> Case:
     tone, word = BADGES[one.memory.review]
+    texts = [mark_differences(_shorten(one.memory), _shorten(side.memory)) for side in one.sides]
+    own = texts[0][0] if texts else format_html("{}", _shorten(one.memory))
     return Case(
-        _statement(one.memory, user),
+        _statement(one.memory, own, user),
         one.memory.namespace.name,
         one.memory.revision,
         tone,
         word,
-        [Against(_statement(side.memory, user), side.reason, side.confidence, side.actor) for side in one.sides],
+        [
+            Against(_statement(side.memory, text, user), side.reason, side.confidence, side.actor)
+            for side, (_, text) in zip(one.sides, texts, strict=True)
+        ],
         [(BADGES[said.kind][1], said.actor, said.note, said.created_at) for said in one.opinions],
     )
 
 
-def _statement(memory: Memory, user: Staff) -> ConflictSide:
+def _shorten(memory: Memory) -> str:
+    return memory.text if len(memory.text) <= MAX_CHARS else memory.text[:MAX_CHARS] + "…"
+
+
+def _statement(memory: Memory, text: SafeString, user: Staff) -> ConflictSide:
     return ConflictSide(
         memory.pk,
-        memory.text,
+        text,
+        len(memory.text),
         memory.speaker,
+        memory.role,
         memory.session,
         memory.occurred_at,
         row_link(user, "memory", memory.pk),

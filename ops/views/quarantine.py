@@ -25,6 +25,7 @@ from ops.views.page import back, console_action, console_page
 CHANGE = "memory.change_memory"
 DONE = {
     ReviewDecision.KEEP: gettext_lazy("Kept: it holds, and no longer waits for review."),
+    ReviewDecision.ALL_HOLD: gettext_lazy("All of these hold: none of them is raised against another again."),
     ReviewDecision.SUPERSEDE: gettext_lazy("Superseded: the other memory holds in its place."),
     ReviewDecision.OUTDO: gettext_lazy("Superseded: this memory holds in place of the other."),
     ReviewDecision.ARCHIVE: gettext_lazy("Archived: it takes no part in retrieval. The admin restores it."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -173,25 +172,6 @@ def test_a_namespace_may_want_repetitions_told(alice, remember):
     caches.forget_all()
 
     assert len(alice.post("/v1/search", QUESTION).json()["hits"]) == 3
-
-
-def test_of_two_values_the_newer_comes_first_and_the_score_says_so(alice, remember):
-    said = {3: "I have 12 jars of honey.", 5: "In the cellar I have 15 jars of honey by today."}
-    for month, text in said.items():
-        remember(alice, text, occurred_at=datetime(2026, month, 10, tzinfo=UTC))
-
-    answer = alice.post(
-        "/v1/search", {"namespace": "alice", "query": "How many jars of honey do I have?", "top_k": 5}
-    ).json()
-
-    assert ["15 jars" in hit["text"] for hit in answer["hits"]] == [True, False]
-    explained = [hit["explanation"] for hit in answer["hits"]]
-    scores = [components["final"] for components in explained]
-    assert scores == sorted(scores, reverse=True)
-    assert [components["signals"]["latest"]["weighted"] > 0 for components in explained] == [True, False]
-    for components in explained:
-        shares = [*components["arms"].values(), *components["signals"].values()]
-        assert components["final"] == pytest.approx(sum(share["weighted"] for share in shares))
 
 
 def test_metadata_of_a_client_does_not_pass_for_what_memos_says_of_a_hit(alice, remember):

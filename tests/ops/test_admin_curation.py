@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from itertools import combinations
 
 import pytest
 from django.contrib.auth.models import User
@@ -201,8 +202,8 @@ class TestContradictions:
 
     def test_both_are_shown_side_by_side(self, staff, pair):
         shown = staff.get(PAIRS).content.decode()
-        assert "The gate is open on Sundays." in shown
-        assert "<del>open</del><ins>closed</ins>" in shown
+        assert "The gate is <mark>open</mark> on Sundays." in shown
+        assert "The gate is <mark>closed</mark> on Sundays." in shown
         assert "<script>alert(" not in shown
 
     @pytest.mark.parametrize(("decision", "over", "holds"), [("newer", 0, 1), ("older", 1, 0)])
@@ -212,10 +213,30 @@ class TestContradictions:
         assert not Memory.objects.across_namespaces().exclude(review="").exists()
         assert "No contradiction waits" in staff.get(PAIRS).content.decode()
 
-    def test_both_may_be_right(self, staff, pair):
-        self.settle(staff, pair, "both")
-        assert not Memory.objects.across_namespaces().exclude(superseded_by=None).exists()
-        assert not Memory.objects.across_namespaces().exclude(review="").exists()
+    def test_both_speakers_are_named(self, staff, pair):
+        rows = Memory.objects.across_namespaces()
+        rows.filter(pk=pair[0]).update(speaker="Clinic")
+        rows.filter(pk=pair[1]).update(speaker="Okafor")
+        shown = staff.get(PAIRS).content.decode()
+        assert "<strong>Clinic</strong>" in shown
+        assert "<strong>Okafor</strong>" in shown
+
+    def test_all_may_hold_and_are_not_asked_about_again(self, staff, pair, world):
+        [third] = turns(world.harbour, "a", "The gate is painted on Sundays.")
+        own = {"namespace_id": world.harbour.namespace_id}
+        MemoryLink.objects.create(**own, memory_id=third, other_id=pair[1], kind=LinkKind.CONTRADICTS, reason="x",
+                                  actor="gate")  # fmt: skip
+        rows = Memory.objects.across_namespaces()
+        rows.filter(pk=third).update(review="contradiction")
+        assert "painted" in staff.get(PAIRS, {"after": str(pair[0])}).content.decode()
+
+        self.settle(staff, pair, "all")
+
+        assert not rows.exclude(superseded_by=None).exists()
+        assert not rows.exclude(review="").exists()
+        order = rows.filter(pk__in=[*pair, third]).order_by("occurred_at").values_list("pk", flat=True)
+        links = MemoryLink.objects.filter(**own).values_list("memory_id", "kind", "other_id")
+        assert set(links) == {(newer, "both_hold", older) for older, newer in combinations(order, 2)}
 
     def test_later_and_nonsense_change_nothing(self, staff, pair):
         for decision in ("keep", "x", ""):

@@ -118,6 +118,27 @@ def test_the_first_one_can_hold_instead(doubtful, staff):
     assert Memory.objects.across_namespaces().get(pk=older).review == ""
 
 
+def test_all_of_them_can_hold_which_is_remembered(doubtful, staff):
+    older, newer = doubtful.ids[:2]
+    assert "All of these hold" in staff.get(URL, {"review": "contradiction"}).content.decode()
+    staff.post(DECIDE, decision(older, "all_hold", other=newer))
+    assert Memory.objects.across_namespaces().get(pk=older).review == ""
+    (link,) = MemoryLink.objects.filter(namespace_id=doubtful.harbour.namespace_id)
+    assert {link.memory_id, link.other_id} == {older, newer}
+    assert (link.kind, link.reason, link.actor) == ("both_hold", "Asked the pilot", "staff:ann")
+
+
+def test_the_words_that_clash_are_marked_and_both_speakers_named(doubtful, staff):
+    rows = Memory.objects.across_namespaces()
+    rows.filter(pk=doubtful.ids[0]).update(text="Since <b>Monday</b> the crane is out.", speaker="Tove")
+    rows.filter(pk=doubtful.ids[1]).update(text="Since Friday the crane is out.", speaker="Bo")
+    page = staff.get(URL, {"review": "contradiction"}).content.decode()
+    assert "Since <mark>&lt;b&gt;Monday&lt;/b&gt;</mark> the crane is out." in page
+    assert "Since <mark>Friday</mark> the crane is out." in page
+    assert "<bdi>Tove</bdi>" in page
+    assert "<bdi>Bo</bdi>" in page
+
+
 @pytest.mark.parametrize(("verb", "state"), [("keep", "active"), ("archive", "archived")])
 def test_keeping_and_archiving_end_the_wait(doubtful, staff, verb, state):
     staff.post(DECIDE, decision(doubtful.ids[2], verb))

@@ -165,11 +165,18 @@ def candidate(identity: uuid.UUID, score: float) -> Candidate:
     return Candidate(str(identity), {"dense": Contribution(score, 1, score)})
 
 
+def shown(one: Candidate, words: Words, **options: Any) -> Hit:
+    memory = HitMemory(one.memory_id, "s1", 1, "user", words.speaker, words.text, {}, "L2", NOW, NOW, 0.5, 1)
+    return Hit(memory, one, **options)
+
+
 def test_what_is_left_out_says_what_it_would_have_needed():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7), candidate(D, 0.2)]
     said = [Words("Ann", "red green"), Words("Ann", "red green."), Words("Ann", "ship dock")]
 
-    restated, outranked = list_dropped(listed, said, again={1: 0}, shown={0: listed[0], 2: listed[2]}, variety=0.0)
+    restated, outranked = list_dropped(
+        listed, said, [shown(listed[0], said[0]), shown(listed[2], said[2])], again={B: A}, variety=0.0
+    )
 
     assert (restated.verdict, restated.other, restated.rank, restated.needed) == (Verdict.RESTATED, A, 2, 0.7)
     assert restated.reason == f"It says again what {A} says."
@@ -180,7 +187,7 @@ def test_what_is_left_out_says_what_it_would_have_needed():
 def test_a_restatement_of_what_did_not_come_back_says_so():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7)]
     said = [Words("Ann", "red"), Words("Ann", "ship"), Words("Ann", "ship!")]
-    _, restated = list_dropped(listed, said, again={2: 1}, shown={0: listed[0]}, variety=0.0)
+    _, restated = list_dropped(listed, said, [shown(listed[0], said[0])], again={C: B}, variety=0.0)
     assert restated.reason == f"It says again what {B} says, which did not come back either."
 
 
@@ -188,14 +195,28 @@ def test_too_like_a_hit_is_told_from_a_low_score():
     listed = [candidate(A, 0.9), candidate(B, 0.85), candidate(C, 0.84), candidate(D, 0.5)]
     said = [Words("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
 
-    alike, low = list_dropped(listed, said, again={}, shown={0: listed[0], 2: listed[2]}, variety=0.1)
+    hits = [shown(listed[0], said[0]), shown(listed[2], said[2])]
+
+    alike, low = list_dropped(listed, said, hits, again={}, variety=0.1)
 
     assert (alike.verdict, alike.other) == (Verdict.VARIETY, A)
     assert alike.candidate.parts["variety"] == Contribution(pytest.approx(0.05), None, pytest.approx(-0.05))
     assert "too like" in alike.reason
     assert "from 0.8500 to 0.8000" in alike.reason
     assert (low.verdict, low.candidate) == (Verdict.OUTRANKED, listed[3])
-    assert list_dropped(listed, said, again={}, shown={}, variety=0.1) == []
+    assert list_dropped(listed, said, [], again={}, variety=0.1) == []
+
+
+def test_what_a_successor_took_the_place_of_says_so():
+    listed = [candidate(A, 0.9), candidate(B, 0.8)]
+    said = [Words("Ann", "red"), Words("Ann", "ship")]
+    newer = shown(candidate(C, 0.9), Words("Ann", "blue"), replaces=A)
+
+    first, second = list_dropped(listed, said, [newer], again={}, variety=0.0)
+
+    assert (first.verdict, first.other) == (Verdict.OUTRANKED, C)
+    assert first.reason.endswith(f"{C} took its place: it says what holds now.")
+    assert (second.other, second.reason) == (None, "Its score is 0.8000; the last hit has 0.9000.")
 
 
 def test_differences_sum_to_that_of_the_scores_largest_first():

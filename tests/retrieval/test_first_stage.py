@@ -18,7 +18,7 @@ def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> 
         remember(alice, text, speaker="Ann" if text.endswith("?") else "Tove")
     (question,) = questions([Ask("When was the kiln repaired, Tove?", 2, timezone.now())])
 
-    ranking, hits = first_stage(alice.scope, question, top_k=2)
+    ranking, hits = first_stage(alice.scope, question)
 
     assert len(ranking) == len(ranking.ids) == len(SAID)
     assert set(ranking.values) == set(ranking.weights) >= {"dense", "lexical", "people", "neighbours"}
@@ -35,6 +35,6 @@ def test_it_is_what_retrieve_starts_from(alice, remember) -> None:
     for text in SAID:
         remember(alice, text)
     (question,) = questions([Ask("Is the kiln hot?", 2, timezone.now())])
-    _, hits = first_stage(alice.scope, question, top_k=3)
+    _, hits = first_stage(alice.scope, question)
     assert [hit.id for hit in retrieve(alice.scope, question, top_k=3).hits] == [hit.id for hit in hits[:3]]
     assert len(hits) == len(SAID)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory.enums import PackSection
 from memory.retrieval.durable import DurableMemory
-from memory.retrieval.later import Later
+from memory.retrieval.hit_memory import Later
 from memory.retrieval.render import DURABLE_TOKENS, QUOTED, WindowMessages, render_pack
 from memory.retrieval.rendered_pack import RenderedPack
 from memory.text.tokens import count_tokens

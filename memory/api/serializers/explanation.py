@@ -59,6 +59,7 @@ class DroppedSerializer(PartsSerializer):
     )
     needed = serializers.FloatField(help_text="The score of the last hit")
     other = serializers.UUIDField(
-        allow_null=True, help_text="The memory that says the same, or the hit that it is too like"
+        allow_null=True,
+        help_text="The memory that says the same, the hit that it is too like, or the newer one that took its place",
     )
     reason = serializers.CharField()

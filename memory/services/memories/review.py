@@ -1,23 +1,31 @@
-"""What a person decides about a memory that waits for review. All of a decision is one transaction."""
+"""Carries out what a person decides about a memory that waits for review, in one transaction."""
 
 from __future__ import annotations
 
 import uuid
 from datetime import datetime
 from enum import StrEnum
+from itertools import combinations
 
 from django.db import transaction
+from django.db.models import Q
 
-from memory.errors import InvalidInput
+from memory.enums import LinkKind, MemoryState, Review
+from memory.errors import InvalidInput, NotFound
+from memory.models import Memory, MemoryLink
 from memory.services.memories import edit, lifecycle, supersede
 from memory.types import Access, ChangeTerms
 
+# One decision is about this many memories at most.
+MAX_GROUP = 20
+
 
 class ReviewDecision(StrEnum):
-    """`keep`: it holds. `supersede`: the other holds in its place. `outdo`: it holds in place of the other.
-    `archive`: it leaves retrieval."""
+    """`keep`: it holds. `all_hold`: so does all that contradicts it, for good. `supersede`: the other holds in its
+    place. `outdo`: it holds in place of the other. `archive`: it leaves retrieval."""
 
     KEEP = "keep"
+    ALL_HOLD = "all_hold"
     SUPERSEDE = "supersede"
     OUTDO = "outdo"
     ARCHIVE = "archive"
@@ -44,9 +52,58 @@ def decide(
         if decision is ReviewDecision.SUPERSEDE and other_id is not None:
             supersede.supersede(access, older_id=memory_id, newer_id=other_id, reason=reason, now=now, terms=terms)
             return
+        if decision is ReviewDecision.ALL_HOLD:
+            _let_all_hold(access, memory_id=memory_id, reason=reason, now=now, terms=terms)
+            return
         # First the memory itself, in the revision that was looked at.
         edit.edit(access, memory_id=memory_id, reason=reason, reviewed=True, now=now, terms=terms)
         if decision is ReviewDecision.OUTDO and other_id is not None:
             supersede.supersede(access, older_id=other_id, newer_id=memory_id, reason=reason, now=now, terms=then)
         elif decision is ReviewDecision.ARCHIVE:
             lifecycle.archive_one(access, memory_id=memory_id, reason=reason, now=now, terms=then)
+
+
+def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
+    """The memory, what it contradicts or is contradicted by, what those contradict, and so on.
+
+    Those that hold, MAX_GROUP at most, in the order of their times. Raises NotFound for a memory that does not hold.
+    """
+    reached = Memory.objects.reachable_by(access).filter(state=MemoryState.ACTIVE, superseded_by=None)
+    memory = reached.filter(pk=memory_id).select_related("namespace").first()
+    if memory is None:
+        raise NotFound(f"There is no memory {memory_id} that holds.", detail={"field": "memory_id"})
+    links = MemoryLink.objects.filter(namespace_id=memory.namespace_id, kind=LinkKind.CONTRADICTS)
+    found, looked_at = {memory_id}, set[uuid.UUID]()
+    while (new := found - looked_at) and len(found) < MAX_GROUP:
+        looked_at |= new
+        pairs = links.filter(Q(memory_id__in=new) | Q(other_id__in=new)).values_list("memory_id", "other_id")
+        found |= {one for pair in pairs for one in pair}
+    others = reached.filter(pk__in=found - {memory_id}).select_related("namespace").order_by("pk")[: MAX_GROUP - 1]
+    return sorted([memory, *others], key=lambda one: (one.occurred_at, one.pk))
+
+
+def _let_all_hold(access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms) -> None:
+    """Ends the review of the memory and of all that contradicts it, and links each pair as `both_hold`, the newer to
+    the older: the machine leaves it alone from then on."""
+    then = ChangeTerms(request_id=terms.request_id)
+    group = list_group(access, memory_id)
+    # The memory itself in the revision that was looked at; all are locked in the order of their ids.
+    for one in sorted(group, key=lambda memory: memory.pk):
+        if one.pk == memory_id or one.review == Review.CONTRADICTION:
+            edit.edit(
+                access, memory_id=one.pk, reason=reason, reviewed=True, now=now,
+                terms=terms if one.pk == memory_id else then,
+            )  # fmt: skip
+    ids = [one.pk for one in group]
+    links = MemoryLink.objects.filter(namespace_id=group[0].namespace_id)
+    links.filter(kind=LinkKind.CONTRADICTS, memory_id__in=ids, other_id__in=ids).delete()
+    links.bulk_create(
+        [
+            MemoryLink(
+                namespace_id=older.namespace_id, memory_id=newer.pk, kind=LinkKind.BOTH_HOLD, other_id=older.pk,
+                reason=reason, actor=access.actor, created_at=now,
+            )
+            for older, newer in combinations(group, 2)
+        ],
+        ignore_conflicts=True,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from heapq import merge
 from typing import Any
 
 from memory import caller, deadline
@@ -62,7 +63,7 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
     """
     if started is None:
         with _within(scopes[0]):
-            # What the call of a model costs is put down to the first.
+            # The model's cost is attributed to the first namespace.
             started = start(ask)
     results = []
     for scope in scopes:
@@ -73,7 +74,7 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
 
 
 def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
-    """Whose each hit is: its `namespace`, and the `cube` that this is (None where it is none)."""
+    """Name the owner of each hit: its `namespace`, and the `cube` that this is (None where it is none)."""
     scopes = {one.scope for one in hits}
     with reach.within(*(scope.namespace_id for scope in scopes)):
         described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
@@ -87,12 +88,13 @@ def _within(scope: Scope) -> Iterator[None]:
 
 
 def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> SearchedAcross:
-    hits = [
-        HitOf(scope, hit, explanation)
+    of_each = [
+        [HitOf(scope, hit, explanation) for hit, explanation in zip(found.hits, found.explanations, strict=True)]
         for scope, found in results
-        for hit, explanation in zip(found.hits, found.explanations, strict=True)
     ]
-    hits.sort(key=lambda one: (-one.hit.relevance, -one.hit.score))
+    # Hits of one namespace keep their order: a successor stays above what it replaces, and the first hits are the same
+    # however many are wanted.
+    hits = merge(*of_each, key=lambda one: (-one.hit.relevance, -one.hit.score))
     # A cube that was loaded with the ids of another may hold the same memory: it is told once.
     each: dict[uuid.UUID, HitOf] = {}
     for one in hits:

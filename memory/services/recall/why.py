@@ -24,6 +24,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
+from memory.retrieval.rerank import pool_size
 from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
 from memory.services.recall.search import Ask, follow_policy, questions
@@ -88,7 +89,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     elif dropped:
         found = _diagnose_dropped(dropped, retrieval)
     else:
-        found = _no_candidate(scope, asked, memory_id, retrieval, top_k=ask.top_k)
+        found = _no_candidate(scope, asked, memory_id, retrieval)
     vectors = MemoryVector.objects.in_scope(scope).filter(model_id=asked.model_id, memory_id=memory_id)
     notes = [] if vectors.exists() else [NO_VECTOR]
     return replace(found, notes=notes, degraded=retrieval.degraded)
@@ -198,9 +199,7 @@ def _diagnose_dropped(dropped: Dropped, retrieval: Retrieval) -> Diagnosis:
     )
 
 
-def _no_candidate(
-    scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval, *, top_k: int
-) -> Diagnosis:
+def _no_candidate(scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval) -> Diagnosis:
     try:
         with limit_statements():
             near = dense.rank_of(scope, asked, memory_id)
@@ -213,7 +212,7 @@ def _no_candidate(
             "MEMOS_SEARCH_TIMEOUT_MS allows.",
             details={"considered": retrieval.considered},
         )
-    pools = {"dense": max(DENSE_POOL, top_k), "lexical": max(LEXICAL_POOL, top_k)}
+    pools = {"dense": max(DENSE_POOL, pool_size()), "lexical": max(LEXICAL_POOL, pool_size())}
     by_meaning = (
         f"by meaning it is number {near.rank} of {near.of} (cosine {near.score:.4f}; the best {pools['dense']} are "
         f"candidates{_explain_overlooked(near, pools['dense'])})"

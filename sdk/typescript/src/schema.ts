@@ -5964,7 +5964,7 @@ export interface components {
             needed: number;
             /**
              * Format: uuid
-             * @description The memory that says the same, or the hit that it is too like
+             * @description The memory that says the same, the hit that it is too like, or the newer one that took its place
              */
             other: string | null;
             reason: string;

@@ -35,13 +35,13 @@ def ask_by_columns(scope: Scope, text: str) -> Retrieval:
 def search_by_columns(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
     """The ranking, and the best of it as hits: those that are kept by now are not read again."""
     ask_by_columns(scope, text)
-    return first_stage(scope, _question(scope, text), top_k=5)
+    return first_stage(scope, _question(scope, text))
 
 
 def search_by_sql(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
     with as_a_process_without_columns():
         assert not by_columns(ask(scope, text))
-        return first_stage(scope, _question(scope, text), top_k=5)
+        return first_stage(scope, _question(scope, text))
 
 
 @contextmanager

@@ -1,0 +1,162 @@
+"""Reads the best candidates of a ranking as hits, in steps that do not depend on how many are wanted.
+
+What moves a hit (its date, the reranker, the turn of a fact, variety) sees a step, or all that may still pass it. So
+the first hits are the same for each number of them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+from memory.retrieval import places, rerank
+from memory.retrieval.columns.kept import KeptMemories
+from memory.retrieval.facts import match_facts_to_turns, put_turns_first
+from memory.retrieval.fusion import Candidate, Contribution, Ranking
+from memory.retrieval.hits import Hit, read_hits
+from memory.retrieval.near_duplicates import Variety, near_duplicates
+from memory.retrieval.question import Question
+from memory.types import Scope
+
+# The first step reads this many candidates; each further step reads as many as all steps before it.
+FIRST_STEP = 24
+# When a time is asked for, the first step looks for one that says it among this many candidates.
+DATED_POOL = 60
+# Full likeness to a hit above costs this much score when many different memories are wanted.
+SPREAD_WEIGHT = 0.1
+
+
+class HitReader:
+    """Reads the hits of a question step by step.
+
+    `hits`: all read so far, best first; `again`: by place, the earlier place of what says the same; `read`: how many
+    candidates the hits are made of, with those that are gone by now; `outside`: how many were no candidates.
+    """
+
+    def __init__(
+        self, scope: Scope, question: Question, ranking: Ranking, *,
+        dates: bool, collapse: bool, kept: KeptMemories | None = None,
+    ) -> None:  # fmt: skip
+        """`dates`: hits that say when something happened gain by it. Memories that are `kept` are not read again."""
+        self._scope = scope
+        self._question = question
+        self._ranking = ranking
+        self._dates = dates
+        self._collapse = collapse
+        self._kept = kept
+        self._first = max(FIRST_STEP, rerank.pool_size(), DATED_POOL if dates else 0)
+        self._by_id: dict[uuid.UUID, Hit] = {}
+        self.hits: list[Hit] = []
+        self.again: dict[int, int] = {}
+        self.read = 0
+        self.outside = 0
+        self.degraded: list[str] = []
+
+    def read_on(self) -> bool:
+        """Reads the next step; False when all candidates are read."""
+        if self.read >= len(self._ranking):
+            return False
+        first, end = self.read, 2 * self.read or self._first
+        # Dates count in the first step only: further down they would pass too many hits.
+        found = self._read(self._ranking.between(first, end), dates=self._dates and not first)
+        self.read = end
+        self._by_id |= {hit.id: hit for hit in found}
+        self.hits += found
+        if first:
+            self._tell_once(len(self.hits) - len(found))
+        return True
+
+    def rerank_first(self) -> None:
+        """Puts the first step into the order of the second stage, if there is one; `degraded`: what did not work."""
+        judged = rerank.rerank(self._question.text, [hit.text for hit in self.hits])
+        self.degraded = judged.degraded
+        best = [
+            _with(hit, "rerank", Contribution(part.raw, None, part.weighted))
+            for hit, part in zip(self.hits, judged.parts, strict=False)
+        ]
+        self._by_id |= {hit.id: hit for hit in best}
+        # Hits that the reranker did not read stay behind the others.
+        self.hits[: len(best)] = sorted(best, key=lambda hit: hit.score, reverse=True)
+
+    def statements(self) -> Iterator[list[Hit]]:
+        """Each statement once, best first: the hit, and those read by now that say it again; with variety, when many
+        memories are wanted."""
+        self._tell_once(0)
+        for place, cost in self._vary() if self._question.wants.many else self._list_places():
+            hit = self.hits[place]
+            if cost:
+                hit = _with(hit, "variety", Contribution(cost, None, -cost))
+            yield [hit, *(self.hits[one] for one, earlier in self.again.items() if earlier == place)]
+
+    def find(self, memory_id: uuid.UUID) -> Hit | None:
+        """The memory as a hit, wherever it stands in the ranking; None if it is gone by now.
+
+        Of one that is no candidate its nearness in meaning is measured; words count for nothing, as with all that are
+        not among the best by words."""
+        if memory_id in self._by_id:
+            return self._by_id[memory_id]
+        place = self._ranking.place_of(memory_id)
+        candidate = self._ranking.candidate(place) if place is not None else self._measure(memory_id)
+        found = self._read([candidate], dates=self._dates) if candidate else []
+        self._by_id |= {hit.id: hit for hit in found}
+        return self._by_id.get(memory_id)
+
+    def list_said_again(self, said_by: Mapping[uuid.UUID, uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
+        """List the hits that say again what another one says, with the other one's id.
+
+        `said_by`: hits whose statement a successor says again, as of `Succession`."""
+        found = {}
+        for place, earlier in self.again.items():
+            other, first = self.hits[place].id, self.hits[earlier].id
+            first = said_by.get(first, first)
+            if other != first:
+                found[other] = first
+        return found | dict(said_by)
+
+    def _measure(self, memory_id: uuid.UUID) -> Candidate | None:
+        found = places.read(
+            self._scope, self._question, cosines={}, bm25={}, mentions={str(memory_id): 0.0},
+            preferences={}, topics={}, strong=[],
+        )  # fmt: skip
+        self.outside += len(found.ids)
+        return self._ranking.place_outside(memory_id, float(found.candidates.cosine[0])) if found.ids else None
+
+    def _list_places(self) -> Iterator[tuple[int, float]]:
+        for place in count():
+            while place >= len(self.hits):
+                if not self.read_on():
+                    return
+            if place not in self.again:
+                yield place, 0.0
+
+    def _vary(self) -> Iterator[tuple[int, float]]:
+        """The places in the order that covers most of all candidates: it reads on while one that is not read may have
+        more than the best that is, less what its likeness costs."""
+        variety, added = Variety(SPREAD_WEIGHT), 0
+        while True:
+            for place in range(added, len(self.hits)):
+                if place not in self.again:
+                    variety.add(place, self.hits[place].memory.words, self.hits[place].score)
+            added = len(self.hits)
+            if self.read < len(self._ranking) and variety.best < self._ranking.candidate(self.read).score:
+                self.read_on()
+            elif (taken := variety.take()) is not None:
+                yield taken
+            else:
+                return
+
+    def _read(self, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
+        return read_hits(self._scope, self._question, candidates, dates=dates, kept=self._kept)
+
+    def _tell_once(self, start: int) -> None:
+        """Finds which hits say what an earlier one says; from `start` on, turns come before facts that rest on them."""
+        if not self._collapse:
+            return
+        self.hits[start:] = put_turns_first(self.hits[start:])
+        again = near_duplicates([hit.memory.words for hit in self.hits])
+        self.again = again | match_facts_to_turns(self.hits, again)
+
+
+def _with(hit: Hit, name: str, part: Contribution) -> Hit:
+    return Hit(hit.memory, hit.candidate.with_part(name, part), hit.overlap)

@@ -1,0 +1,154 @@
+"""Recency: a memory that holds in the place of an older one comes in right above it.
+
+An older memory stays a hit while a newer one is only linked as its likely successor, and while something is left of it
+that was not retired. When the question is about the words that the newer one replaces, the newer one takes the older
+one's place, whether it would have been a hit itself or not. Each hit depends on those above it only, so that the first
+hits are the same however many are wanted.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from memory.retrieval.fusion import Candidate, Contribution
+from memory.retrieval.hit_memory import Later
+from memory.retrieval.hits import Hit
+from memory.retrieval.near_duplicates import near_duplicates
+from memory.text.analysis import terms
+
+# A name alone earns these parts of a score.
+_BY_NAME = ("dense", "lexical", "people", "entities")
+_CLAUSE_END = re.compile(r"[,;:.!?\n，；：。！？、]")
+
+
+class Succession:
+    """Puts successors above what they replace. `said_by`: hits that are not shown because a successor says the same,
+    with that one's id. `sunk`: candidates that lost part of their score, by id."""
+
+    def __init__(self, asked: Sequence[str], *, read: Callable[[uuid.UUID], Hit | None], collapse: bool) -> None:
+        """`asked`: the terms of the question; `read` finds a successor, None where it is gone by now."""
+        self._asked = frozenset(asked)
+        self._read = read
+        self._collapse = collapse
+        self._shown: dict[uuid.UUID, Hit] = {}
+        self._brought: list[Hit] = []
+        self._waiting: list[Hit] = []
+        self.said_by: dict[uuid.UUID, uuid.UUID] = {}
+        self.sunk: dict[str, Candidate] = {}
+
+    def order(self, statements: Iterable[Sequence[Hit]]) -> Iterator[Hit]:
+        """The hits to show. `statements`: the hits, best first, each followed by those that say the same again."""
+        for hit, *again in statements:
+            yield from self._show_sunk(above=hit.score)
+            if hit.id in self._shown:
+                continue
+            remains = _ranks_by_name(self._asked, hit)
+            newer = self._find_successor(hit, again)
+            if newer is not None:
+                self._brought.append(newer)
+                yield self._show(newer)
+            if (same := self._find_same(hit, self._brought)) is not None:
+                self.said_by |= dict.fromkeys([one.id for one in (hit, *again) if one.id != same.id], same.id)
+            elif remains:
+                self._sink(hit)
+            else:
+                yield self._show(hit)
+        yield from self._show_sunk()
+
+    def _show(self, hit: Hit) -> Hit:
+        self._shown[hit.id] = hit
+        return hit
+
+    def _find_successor(self, hit: Hit, again: Sequence[Hit]) -> Hit | None:
+        """The newest that replaces words that are asked for, at the hit's place; None if it stands above already."""
+        found = [later for one in (hit, *again) for later in _list_asked(self._asked, one)]
+        if not found:
+            return None
+        newest = max(found, key=lambda later: (later.occurred_at, later.memory_id)).memory_id
+        if newest in self._shown or newest == hit.id:
+            return None
+        newer = self._read(newest)
+        if newer is None or self._find_same(newer, self._shown.values()) is not None:
+            return None
+        return _take_place(newer, hit)
+
+    def _find_same(self, hit: Hit, others: Iterable[Hit]) -> Hit | None:
+        """One of `others` that says what `hit` says."""
+        if not self._collapse:
+            return None
+        return next((one for one in others if near_duplicates([one.memory.words, hit.memory.words])), None)
+
+    def _sink(self, hit: Hit) -> None:
+        """Takes from the hit what the name that is left in it earned."""
+        earned = sum(hit.candidate.parts[name].weighted for name in _BY_NAME if name in hit.candidate.parts)
+        candidate = hit.candidate.with_part("retired", Contribution(earned, None, -earned))
+        self.sunk[hit.id_text] = candidate
+        self._waiting.append(replace(hit, candidate=candidate))
+        self._waiting.sort(key=lambda one: one.score, reverse=True)
+
+    def _show_sunk(self, above: float = float("-inf")) -> Iterator[Hit]:
+        while self._waiting and self._waiting[0].score >= above:
+            hit = self._waiting.pop(0)
+            if hit.id not in self._shown:
+                yield self._show(hit)
+
+
+def _take_place(newer: Hit, hit: Hit) -> Hit:
+    """The newer one with the score of the place that it takes: the part `successor` is the difference to its own."""
+    gain = hit.score - newer.score
+    candidate = newer.candidate.with_part("successor", Contribution(gain, None, gain))
+    # Rounding may leave the sum slightly off the hit's score.
+    gain += hit.score - candidate.score
+    candidate = newer.candidate.with_part("successor", Contribution(gain, None, gain))
+    return replace(newer, candidate=candidate, replaces=hit.id)
+
+
+def _list_asked(asked: frozenset[str], hit: Hit) -> list[Later]:
+    """The newer memories that replace words of the hit, or retired words of it, that the question is about."""
+    return [
+        *(later for later in hit.later if is_about_words(asked, later.words, hit.text)),
+        *(later for later in hit.memory.retired_by if _is_about_retired(asked, later.words, hit)),
+    ]
+
+
+def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
+    """Tell whether a question with the terms `asked` is about the clause of `text` that holds `words`, not the rest.
+
+    A question that shares no term with either found the text by its meaning, and may be about both."""
+    clause = _clause_of(words, text)
+    return len(asked & _terms_of(text.replace(clause, " "))) <= len(asked & _terms_of(clause))
+
+
+def _is_about_retired(asked: frozenset[str], words: str, hit: Hit) -> bool:
+    """Tell the same of words that were cut out of the hit: they must share a term with the question."""
+    retired = asked & _terms_of(words)
+    return bool(retired) and len(retired) >= len(_asked_of_rest(asked, hit))
+
+
+def _ranks_by_name(asked: frozenset[str], hit: Hit) -> bool:
+    """Tell whether the question is about retired words, and nothing that it asks but names is left in the hit."""
+    by = hit.memory.retired_by
+    return any(_is_about_retired(asked, later.words, hit) for later in by) and not _asked_of_rest(asked, hit)
+
+
+def _asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
+    """The terms of the question that are left in the hit, without its speaker's name and names in it."""
+    names = _terms_of(" ".join((hit.speaker, *hit.memory.words.names)))
+    return (asked & _terms_of(hit.text)) - names
+
+
+def _terms_of(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def _clause_of(words: str, text: str) -> str:
+    """The part of `text` between the punctuation marks around `words`: a bare value says nothing of what it is of."""
+    start = text.find(words)
+    if start < 0:
+        return words
+    before = [mark.end() for mark in _CLAUSE_END.finditer(text, 0, start)]
+    after = _CLAUSE_END.search(text, start + len(words))
+    return text[before[-1] if before else 0 : after.start() if after else len(text)]
