@@ -801,24 +801,6 @@ class CutReason(TextChoices):
     WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"
 
 
-class ChangeKind(TextChoices):
-    """What a statement says of an earlier one: it is taken back, it is over, something else takes its place."""
-
-    RETRACTS = "retracts"
-    CLOSES = "closes"
-    REPLACES = "replaces"
-
-
-class Relation(TextChoices):
-    """How a newer statement stands to an earlier one."""
-
-    UNRELATED = "unrelated"
-    RESTATES = "restates"
-    ADDS = "adds"
-    UPDATES = "updates"
-    CONTRADICTS = "contradicts"
-
-
 class Sameness(TextChoices):
     """How alike two texts are: letter by letter, one statement in other words, nearly so, or different."""
 

@@ -6,8 +6,8 @@
     .venv/bin/python bench/settling/harm.py --corpus FOLDER
 
 Each case of `strangers/` is written into a scratch namespace, settled, and asked by the product's own search. --corpus
-settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and counts what is
-lost. --show prints the failures of the dev half. Data is kept in MEMOS_DATA_DIR.
+settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and counts what
+is lost. --show prints the failures of the dev half. Data is kept in MEMOS_DATA_DIR.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=(strangers.DEV, strangers.UNSEEN), default=strangers.DEV)
     parser.add_argument("--kind", choices=strangers.KINDS, action="append", help="only this kind (may be given again)")
-    parser.add_argument("--corpus", type=Path, action="append", metavar="DIR", help="a set in which nothing is corrected")
+    parser.add_argument(
+        "--corpus", type=Path, action="append", metavar="DIR", help="a set in which nothing is corrected"
+    )
     parser.add_argument("--show", action="store_true", help="print the failures (dev half only)")
     options = parser.parse_args()
     if options.show and options.half == strangers.UNSEEN:
@@ -83,7 +85,8 @@ def _count_kind(kind: str, half: str, *, show: bool) -> None:
             noted = counts[name, language]
             cells.append(f"{language} {sum(noted)} of {len(noted)}" if noted else "")
         every = [right for (one, _), noted in counts.items() if one == name for right in noted]
-        print(f"{kind:11} {name:36} {100 * sum(every) / len(every):5.1f} % ({sum(every)} of {len(every)})  {'  '.join(cells)}")
+        share = f"{100 * sum(every) / len(every):5.1f} % ({sum(every)} of {len(every)})"
+        print(f"{kind:11} {name:44} {share:22} {'  '.join(cells)}")
 
 
 def judge(
@@ -116,10 +119,11 @@ def judge(
         name = "told as an event" if case.get("event") else "said outright"
         yield f"{name}: out of search", outcome.is_out(old)
         yield f"{name}: out of search or linked", outcome.is_out(old) or bool(outcome.later[old])
-        yield "others stay in search", not any(outcome.is_out(at) for at in set(places) - {old})
+        yield "others stay in search", not any(outcome.is_out(at) for at in set(places) - {old, case["new_index"]})
         for text in case.get("kept_text", ()):
-            yield "facts beside it stay", any(
-                text in case["messages"][at]["text"] and not outcome.is_out(at) for at in places
+            yield (
+                "facts beside it stay",
+                any(text in case["messages"][at]["text"] and not outcome.is_out(at) for at in places),
             )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def list_pairs(kind: str, half: str) -> Iterator[tuple[int, str, str, str]]:
         elif kind == "updates":
             values = case.get("chain") or [case["old"], case["new"]]
             places = [max(at for at, text in enumerate(texts) if value in text) for value in values]
-            for older, newer in zip(places, places[1:], strict=False):
+            for older, newer in pairwise(places):
                 yield 1, case["id"], texts[older], texts[newer]
             for other in set(range(len(texts))) - {*places}:
                 yield 0, case["id"], *((texts[other], texts[-1]) if other < places[-1] else (texts[-1], texts[other]))

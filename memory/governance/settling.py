@@ -1,4 +1,4 @@
-"""Decides what a newer memory does to earlier ones. Decides only; `memory.services.memories` carries it out.
+"""Decides what a newer memory does to earlier ones. `memory.services.memories` carries it out.
 
 One rule: only what was said outright takes anything out of search. A person who ends or takes back their own statement
 retires it. A probable new value is linked: both stay searchable, and the newer one is ranked above the older. A list is
@@ -43,15 +43,16 @@ DENIES = "One statement denies what the other says, and neither says that it cha
 _JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
 # What is cancelled for a day may go on the next.
 _ONCE = re.compile(
-    r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b|今[天晚早]|明[天早晚]|这[次周回]",
+    r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b"
+    r"|今[天晚早]|明[天早晚]|这[次周回]",
     re.IGNORECASE,
 )
 _WAS = re.compile(r"\b(?:was|were|had|did|used to)\b", re.IGNORECASE)
 # What follows the words of a thing when they are part of another one: "coffee machine", 咖啡机.
 _AFTER_THING = re.compile(
-    r"(?!(?:and|or|on|in|at|for|with|to|of|from|by|about|as|is|are|am|every|each|all|a|an|the|my|our|once|twice|since|until|which"
-    r"|who|that|where|when|because|but|so|than|this|these|those|any|anymore|too|also|again|now|here|there|together|regularly"
-    r"|daily|weekly|i|we|it|per|three|two|four|five|six|\d)\b)[a-z]"
+    r"(?!(?:and|or|on|in|at|for|with|to|of|from|by|about|as|is|are|am|every|each|all|a|an|the|my|our|once|twice|since|until"
+    r"|which|who|that|where|when|because|but|so|than|this|these|those|any|anymore|too|also|again|now|here|there|together"
+    r"|regularly|daily|weekly|i|we|it|per|three|two|four|five|six|\d)\b)[a-z]"
     r"|[机店馆厂位库场证费卡票包箱架会展赛人员师友圈牌险主道站祸队]|钥匙",
     re.IGNORECASE,
 )
@@ -65,7 +66,7 @@ _INTENDS = re.compile(r"\b(?:hoping|hope|aiming|aim|about|plan(?:ning)?|want) to
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why an earlier statement gives way, in one sentence for people that quotes neither, and how sure that is (0..1)."""
+    """Why an earlier statement gives way, in one sentence that quotes neither, and how sure that is (0..1)."""
 
     reason: str
     confidence: float
@@ -238,7 +239,7 @@ def _is_part(held: Collection[str], text: str) -> bool:
 
 
 def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosines) -> Linked[Key] | None:
-    """The earlier statement of which `said` probably gives the new value; None when there is none, or a list of them."""
+    """The earlier statement of which `said` probably gives the new value; None without one, or for a list of them."""
     if not may_update(said.text):
         return None
     candidates = [

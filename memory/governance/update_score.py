@@ -57,7 +57,8 @@ _VALUE_KINDS = tuple(
 
 # What opens a statement before its subject: "Since Monday the office …".
 _OPENS = re.compile(
-    r"(?:after|before|since|from|as of|starting|on|in|at|by|this|next|last|today|yesterday|now|correction|update|sorry|btw|fyi)\b"
+    r"(?:after|before|since|from|as of|starting|on|in|at|by|this|next|last|today|yesterday|now|correction|update|sorry"
+    r"|btw|fyi)\b"
     r"|[^,:]*[,:]|最近|现在|从|昨天|今天|上周|下周|本周|这[周月学]|更正",
     re.IGNORECASE,
 )
@@ -156,7 +157,12 @@ def _has_other_subject(new: Reading, old: Reading) -> bool:
         added = telling(mine[at:last])
         if tag == "replace" and start < ends[0] and at < ends[1] and telling(theirs[start:end]) and added:
             return True
-        if tag == "insert" and not new.chinese and at < ends[1] and any(word in new.subject_words and word not in theirs for word in added):
+        if (
+            tag == "insert"
+            and not new.chinese
+            and at < ends[1]
+            and any(word in new.subject_words and word not in theirs for word in added)
+        ):
             return True
     verbs = old.verb, new.verb
     return not new.chinese and all(verbs) and verbs[0] != verbs[1] and not new.cues & TELLING

@@ -1,7 +1,8 @@
 """Finds what a sentence says outright is over or taken back: "I no longer …", "I sold the car", "forget …", 我把车卖了.
 
-Cues are closed lists of words, English and Chinese. Sentences are of bounded length (see `split_sentences`), so that the
-time of the patterns is bounded too. A new value ("the rent is 950 now") is no ending: `governance.update_score` weighs it.
+Cues are closed lists of words, English and Chinese. Sentences are of bounded length (see `split_sentences`), so that
+the time of the patterns is bounded too. A new value ("the rent is 950 now") is no ending: `governance.update_score`
+weighs it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _GIVEN_UP = (
     r"|church|union|course|class)\b))"
 )
 _ASKED = (
-    rf"(?:^\W*(?:(?:yes|no|ok|okay|actually|also|and|so|then|oh),?\s+)*(?:never\s?mind,?\s+)?|\bplease,?\s+(?:also\s+)?"
-    rf"|\b(?:can|could|would|will)\s+you\s+(?:please\s+)?|\byou\s+(?:can|may|should)\s+|[,;:–—-]\s+)"
+    r"(?:^\W*(?:(?:yes|no|ok|okay|actually|also|and|so|then|oh),?\s+)*(?:never\s?mind,?\s+)?|\bplease,?\s+(?:also\s+)?"
+    r"|\b(?:can|could|would|will)\s+you\s+(?:please\s+)?|\byou\s+(?:can|may|should)\s+|[,;:–—-]\s+)"
 )
 _FORGET = (
     r"(?:remove|delete|erase|discard|strike|wipe|forget(?:\s+about)?|ignore|disregard|scratch|take\s+back|cross\s+off)"
@@ -47,9 +48,7 @@ _WHAT_WAS_SAID = (
     r"(?:about|of|on)\s+)?"
 )
 _CHINESE_THING = r"[^，。；！？、]{1,30}?"
-_CHINESE_GIVEN_UP = (
-    r"(?:卖|卸载|退订|退租|退掉|退赛|退出|退|取消|注销|停用|停|戒|辞|放弃|送人|送给[^，。]{1,6}|扔|转让|转手|处理|解除|拆|关|砍|终止|删)"
-)
+_CHINESE_GIVEN_UP = r"(?:卖|卸载|退订|退租|退掉|退赛|退出|退|取消|注销|停用|停|戒|辞|放弃|送人|送给[^，。]{1,6}|扔|转让|转手|处理|解除|拆|关|砍|终止|删)"
 
 _ENDED = tuple(
     re.compile(pattern, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Whom or what a sentence is about: its subject, the people and names in it, and what tells one of a series from another.
+"""Reads whom or what a sentence is about: its subject, people and names, and what tells one of a series from another.
 
 English and Chinese, from the surface: the subject is what stands before the first finite verb or predicate.
 """

@@ -74,17 +74,9 @@ CUES: dict[str, str] = {
 _FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in CUES.items()}
 # Any of these may tell of a change.
 TELLING = frozenset(("now", "no longer", "from then", "at last", "changes", "over", "aspect", "new", "got"))
-OUTRIGHT = TELLING
 
 
 @lru_cache(maxsize=1024)
 def cues(sentence: str) -> frozenset[str]:
     """The names of the CUES in `sentence`."""
     return frozenset(name for name, pattern in _FIND.items() if pattern.search(sentence))
-
-
-ANNOUNCING = TELLING
-
-
-def addresses(words: str) -> bool:
-    return False

@@ -1,8 +1,8 @@
-"""Looks at what new memories do to earlier ones, and carries out what `governance.supersession` decides: in the
-background, session by session, from where the last run ended.
+"""Compares new memories with earlier ones in the background, and carries out what `governance.settling` decides.
 
-What is taken back or replaced leaves search, statement by statement; a memory of which nothing is left is superseded.
-What only a person can settle goes to the review list. Nothing is deleted, and `reinstate` takes all of it back.
+It goes session by session, from where the last run ended. What its speaker ended or took back leaves search, statement
+by statement; a memory of which nothing is left is superseded. A probable new value is linked. A contradiction goes to
+the review list. Nothing is deleted, and `reinstate` takes all of it back.
 """
 
 from __future__ import annotations

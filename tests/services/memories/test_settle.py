@@ -78,56 +78,6 @@ def test_a_statement_that_is_taken_back_is_neither_found_nor_handed_over(alice, 
     assert hit["metadata"]["retired_statements"] == [[0, 22]]
 
 
-def test_what_says_that_it_is_over_is_found_by_its_name_and_read_whole(alice, told):
-    old, new = told
-    settle()
-
-    memory = Memory.objects.across_namespaces().get(pk=new)
-    assert (memory.live, memory.retired_spans) == (NEW, [])
-    assert "interest" not in memory.terms
-    assert {"chess", "harbour"} <= set(memory.terms)
-    assert texts(alice, "what about chess?")[0] == NEW
-    assert [one["text"] for one in alice.get(f"/v1/memories/{old}/history").json()["retired"]] == [
-        "I love chess problems."
-    ]
-    [statement] = alice.get(f"/v1/memories/{new}/history").json()["retired"]
-    assert (statement["text"], statement["valid_to"]) == (OVER, None)
-
-
-def test_what_says_that_it_is_over_may_be_taken_back_itself(alice, told, remember):
-    _, new = told
-    settle()
-    again = remember(alice, "Forget my lost interest in chess problems.", occurred_at=MAY + timedelta(days=2))
-
-    settle()
-
-    memory = Memory.objects.across_namespaces().get(pk=new)
-    assert memory.live.strip() == "The harbour was cold today."
-    assert str(RetiredStatement.objects.across_namespaces().get(memory_id=new).by) == again
-
-
-def test_a_vector_made_later_is_without_what_only_says_that_something_is_over(alice, told):
-    _, new = told
-    settle()
-    take_vectors(new)
-
-    assert embed_pending() == 1
-
-    memory = Memory.objects.across_namespaces().get(pk=new)
-    expected = embed_memories([passages_to_embed(NEW.removeprefix(OVER), memory.speaker)]).vectors[0]
-    stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=new).embedding
-    assert stored == pytest.approx(expected, abs=1e-3)
-
-
-def test_what_says_that_it_is_over_counts_again_with_what_it_took_back(alice, told):
-    old, new = told
-    settle()
-
-    alice.post(f"/v1/memories/{old}/restore", {"undo_supersede": True, "reason": "still true"})
-
-    assert "interest" in Memory.objects.across_namespaces().get(pk=new).terms
-
-
 def test_why_it_left_is_in_its_history_and_the_audit_says_nothing_of_the_text(alice, told):
     old, new = told
     settle()
