@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from memory.text.asking import names_in
-from memory.text.sentences import is_first_person
 from memory.text.timespan import asks_when
 
 _NUMERAL = (
@@ -57,7 +56,8 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
             "place",
             r"\bwhere(?:abouts)?\b|\b(?:what|which) (?:address|city|town|place|street|hospital)\b"
             r"|哪[里儿]|什么地方|地址|哪个(?:城市|地方)|哪家",
-            r"\b(?:in|at|to|from|near|on|by|under|behind|opposite|above)\s+(?:the\s+|a\s+|our\s+|my\s+)?(?:\d+\s+)?(?:[A-Z]|[a-z]+ (?:shelf|drawer|cupboard|room))"
+            r"\b(?:in|at|to|from|near|on|by|under|behind|opposite|above)\s+(?:the\s+|a\s+|our\s+|my\s+)?(?:\d+\s+)?[A-Z]"
+            r"|\b(?:in|at|under|behind|opposite|above|inside) (?:the|a|our|my|his|her) (?!end\b|moment\b|week)[a-z]"
             r"|[在去到住][\u4e00-\u9fff]|[路街市区县镇楼号室]",
         ),
         (
@@ -118,6 +118,10 @@ _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
     )
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+")
+_SEVERAL = re.compile(
+    r"\b(?:which|what)(?: \w+){0,2} (?!is\b|was\b|does\b|has\b)\w{2,}s\b|\b(?:each|all|both) of\b|\ball the\b|哪些|各是|分别",
+    re.IGNORECASE,
+)
 
 
 def kinds_asked(question: str) -> frozenset[str]:
@@ -129,6 +133,11 @@ def kinds_asked(question: str) -> frozenset[str]:
 def kinds_held(text: str) -> frozenset[str]:
     """The kinds of answer that `text` could be."""
     return frozenset(kind for kind, (_, holds) in _KINDS.items() if holds.search(text))
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether several things are asked for, which several memories may tell."""
+    return _SEVERAL.search(question) is not None and "number" not in kinds_asked(question)
 
 
 class Subject:
@@ -147,7 +156,7 @@ class Subject:
         if self._names and speaker and speaker not in self._names and not names_in(text, list(self._names)):
             return _SOMEBODY.search(text) is not None or re.search(r"\byour?\b|你", text, re.IGNORECASE) is not None
         if self._roles and not self._roles & (named := _find(_ROLES, told)):
-            return not named and (not is_first_person(text) or _SOMEBODY.search(text) is not None)
+            return not named
         return _agrees(self._days, _find(_WEEKDAYS, text)) and _agrees(self._numbers, frozenset(_NUMBER.findall(text)))
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from memory.text.analysis import cjk_share, terms
-from memory.text.answer_fit import Subject, kinds_asked, kinds_held
-from memory.text.asking import asks_for_many
+from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held
 from memory.text.event_dates import relative_spans
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
@@ -25,11 +25,12 @@ from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
 
-# Shares of the best score: what a memory must have to answer at all in the place of the first; to be quoted beside a
-# first one that does not lead it; and so many lines at most.
-REACH, NEAR, MOST_LINES = 0.6, 0.9, 3
-# Sentences of one memory at most: of a long one those most like the question.
-MOST_SENTENCES = 4
+# What a memory must have of the best score to be the first that is quoted, and of the first one's to be a further one;
+# and of the first one's where several things are asked for.
+REACH, NEAR, NEAR_OF_SEVERAL = 0.6, 0.85, 0.8
+MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
+# Sentences of one memory at most that are read, and that are quoted.
+MOST_READ, MOST_QUOTED = 8, 4
 
 _CUT = re.compile(r"(?:[,;:]| -| –|—|\.\.\.)\s++|[，；：,;](?=[^\s\d])")
 _ENDS = ".!…。！"
@@ -67,7 +68,7 @@ class Source:
 class Excerpt:
     """A sentence that could be quoted: [start, end) of the text of the source at that place.
 
-    `text` has its white space evened out.
+    `text` has its white space evened out, and is cut where it is long.
     """
 
     source: int
@@ -97,15 +98,20 @@ class Composed:
 
 
 def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
-    """The sentences of the sources' lines, in order: see `compose`. None when no source can be the answer."""
-    told = [_tell(source, asking=False) for source in sources]
+    """The sentences that could be quoted of the sources that can be the answer, in order.
+
+    They tell something: small talk does not, and questions are left out unless there is nothing else.
+    """
+    told = [_tell(question, source, asking=False) for source in sources]
     if not any(told):
-        asked = frozenset(terms(question))
-        told = [[one for one in _tell(source, asking=True) if not asked.issuperset(terms(one.text))] for source in sources]
+        told = [_tell(question, source, asking=True) for source in sources]
+    subject = Subject(question, [source.speaker for source in sources])
+    least = REACH * next((source.score for source, ones in zip(sources, told, strict=True) if ones), 0.0)
     return [
-        Excerpt(place, one.start, one.end, _even_out(sources[place].text[one.start : one.end]))
-        for place in _choose_lines(question, sources, told)
-        for one in told[place]
+        Excerpt(place, one.start, one.end, one.text)
+        for place, (source, ones) in enumerate(zip(sources, told, strict=True))
+        if source.score >= least and subject.may_be(source.text, source.speaker)
+        for one in ones
     ]
 
 
@@ -127,64 +133,62 @@ def compose(
     near = dict(zip(found, likeness or [_share_words(question, one.text) for one in found], strict=True))
     chosen: list[Excerpt] = []
     said: set[object] = set()
-    written: tuple[str, list[Citation]] | None = None
-    for one in _order(question, found, near):
+
+    def fits(part: Excerpt) -> bool:
+        return count(writer.write([*chosen, part])[0]) <= max_tokens
+
+    for one in _choose(question, sources, near):
         shown = writer.show(one)
-        for part in (one, *_shorten(question, sources[one.source].text, one)) if shown not in said else ():
-            tried = writer.write([*chosen, part])
-            if count(tried[0]) <= max_tokens:
-                chosen, written = [*chosen, part], tried
-                said.add(shown)
-                break
-    return Composed(written[0], count(written[0]), written[1]) if written else None
+        parts = [one] if fits(one) else takewhile(fits, _shorten(question, sources[one.source].text, one))
+        for longest in deque(parts if shown not in said else (), maxlen=1):
+            chosen.append(longest)
+            said.add(shown)
+    if not chosen:
+        return None
+    text, citations = writer.write(chosen)
+    return Composed(text, count(text), citations)
 
 
-def _tell(source: Source, *, asking: bool) -> list[Statement]:
-    """The sentences of a source that tell something: no small talk, and no questions unless `asking`."""
-    return [
+def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
+    """The sentences of a source that tell something; `asking`: those too that ask more than this question."""
+    asked = frozenset(terms(question))
+    told = [
         one
         for one in statements(source.text)
-        if (asking or not is_question(one.text)) and not is_small_talk(one.text) and terms(one.text)
+        if terms(one.text)
+        and not is_small_talk(one.text)
+        and not (is_question(one.text) and (not asking or asked.issuperset(terms(one.text))))
     ]
+    likest = sorted(told, key=lambda one: _share_words(question, one.text), reverse=True)[:MOST_READ]
+    return sorted(likest, key=lambda one: one.start)
 
 
-def _choose_lines(question: str, sources: Sequence[Source], told: Sequence[Sequence[Statement]]) -> list[int]:
-    """The places of the sources to quote, in order.
+def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, float]) -> Iterator[Excerpt]:
+    """The excerpts to quote, in the order in which they take their part of the budget: line by line, of each line the
+    likest first. What tells something beside it often holds what was asked.
 
-    The first is the one that holds all kinds of answer that are asked for, else one of them; where none does, it is the
-    first that speaks of what is asked.
+    The first line is of the first source that holds all kinds of answer that are asked for, else one of them, else of
+    the first. A further one holds a kind that is still open; or it is nearly as good and as like the question.
     """
-    subject = Subject(question, [source.speaker for source in sources])
-    kinds = kinds_asked(question)
-    telling = [place for place, ones in enumerate(told) if ones]
-    if not telling:
-        return []
-    best = sources[telling[0]].score
-    held = {
-        place: kinds & kinds_held(" ".join(one.text for one in told[place]))
-        for place in telling
-        if sources[place].score >= REACH * best and subject.may_be(sources[place].text, sources[place].speaker)
-    }
-    if not held:
-        return []
-    first = max(held, key=lambda place: (held[place] == kinds, bool(held[place]), -place))
-    near = (REACH if asks_for_many(question) else NEAR) * sources[first].score
-    lines, served = [first], set(held[first])
-    for place, own in held.items():
-        if place != first and (own - served or (own >= held[first] and sources[place].score >= near)):
-            lines.append(place)
-            served |= own
-    return sorted(lines[:MOST_LINES])
-
-
-def _order(question: str, found: Sequence[Excerpt], near: dict[Excerpt, float]) -> Iterator[Excerpt]:
-    """The excerpts in the order in which they take their part of the budget: line by line, the likest of each first.
-
-    What tells something and stands beside the likest sentence often holds what was asked.
-    """
-    for place in dict.fromkeys(one.source for one in found):
-        own = [one for one in found if one.source == place]
-        yield from sorted(own, key=near.__getitem__, reverse=True)[:MOST_SENTENCES]
+    kinds, several = kinds_asked(question), asks_for_several(question)
+    lines: dict[int, list[Excerpt]] = {}
+    for one in near:
+        lines.setdefault(one.source, []).append(one)
+    if not lines:
+        return
+    held = {place: kinds & kinds_held("\n".join(one.text for one in own)) for place, own in lines.items()}
+    like = {place: max(near[one] for one in own) for place, own in lines.items()}
+    first = max(lines, key=lambda place: (held[place] == kinds, bool(held[place]), -place))
+    least = (NEAR_OF_SEVERAL if several else NEAR) * sources[first].score
+    chosen, served = [first], set(held[first])
+    for place in lines:
+        serves = not held[place] <= served
+        rivals = held[place] >= held[first] and sources[place].score >= least and like[place] >= like[first]
+        if place != first and (serves or rivals):
+            chosen.append(place)
+            served |= held[place]
+    for place in chosen[: MOST_LINES_OF_SEVERAL if several else MOST_LINES]:
+        yield from sorted(lines[place], key=near.__getitem__, reverse=True)[:MOST_QUOTED]
 
 
 def _even_out(text: str) -> str:
@@ -198,16 +202,14 @@ def _share_words(question: str, text: str) -> float:
 
 
 def _shorten(question: str, text: str, one: Excerpt) -> Iterator[Excerpt]:
-    """Shorter parts of a sentence that has no room, the longest first: from the clause that has most of the question's
-    words on."""
+    """Parts of a sentence that has no room, ever longer: from the clause that has most of the question's words on."""
     cuts = [one.start, *(mark.end() for mark in _CUT.finditer(text, one.start, one.end)), one.end]
     clauses = list(pairwise(cuts))
-    if len(clauses) > 1:
-        best = max(range(len(clauses)), key=lambda place: _share_words(question, text[slice(*clauses[place])]))
-        for last in range(len(clauses), best, -1):
-            start, end = clauses[best][0], clauses[last - 1][1]
-            quote = text[start:end].rstrip(_MARKS)
-            yield Excerpt(one.source, start, start + len(quote), _even_out(quote))
+    best = max(range(len(clauses)), key=lambda place: _share_words(question, text[slice(*clauses[place])]))
+    start = clauses[best][0]
+    for _, end in clauses[best:]:
+        quote = text[start:end].rstrip(_MARKS)
+        yield Excerpt(one.source, start, start + len(quote), _even_out(quote))
 
 
 class _Writer:
@@ -253,7 +255,7 @@ class _Writer:
         return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
-        """What newer memories say in the place of words of these excerpts of one source: of each the nearest sentence."""
+        """What newer memories say in the place of words of these excerpts of one source: the nearest of each."""
         source = self._sources[quoted[0].source]
         found = []
         for newer in source.newer:
