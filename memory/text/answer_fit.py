@@ -1,7 +1,7 @@
 """Tells by plain words what a question asks for, and whether a text can be its answer, in English and Chinese.
 
-A vector does not tell a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These rules do.
-They never prove that a text answers; they only show that it does not.
+A vector does not tell a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These rules
+do. They never prove that a text answers; they only show that it does not.
 """
 
 from __future__ import annotations
@@ -42,10 +42,16 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
         (
             "allergy",
             r"\ballerg|过敏",
-            r"(?i)\ballerg|intoleran|\b(?:can't|cannot|can not|mustn't) (?:have|eat|take|stand|touch)|\b(?:swells?|rash|hives|sneez\w+)\b|\bset(?:s)? \w+ off"
-            r"|过敏|不能[吃喝碰沾]|起疹|忌口|发痒|肿",
+            r"(?i)\ballerg|intoleran|\b(?:can't|cannot|can not|mustn't) (?:have|eat|take|stand|touch)"
+            r"|\b(?:swells?|rash|hives|blisters?|ambulance|sneez\w+)\b|过敏|不能[吃喝碰沾]|起疹|忌口|发痒|肿",
         ),
         ("phone", r"\bphone number|\bnumber to (?:call|ring)\b|电话(?:号码)?是?(?:多少|几)|手机号", r"\d[\d -]{4,}\d"),
+        (
+            "home",
+            r"\bwhere\b.*\blives?\b|住(?:在)?哪|家在哪",
+            r"(?i)\bliv(?:e|es|ed|ing)\b|\bmov(?:e|es|ed|ing)\b|\b(?:address|flat|house|apartment|place|home)\b"
+            r"|\d+ [a-z]+|\b(?:road|street|row|lane|avenue|square|block)\b|[住搬]|小区|[路街栋楼]",
+        ),
         (
             "person",
             r"\bwho(?:se|m)?\b|谁|哪一?位",
@@ -68,16 +74,19 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
     )
 }  # fmt: skip
 
-# Who somebody is to somebody: the first word names the role; those of a line are one.
-_ROLES: Mapping[str, re.Pattern[str]] = {
+# Kinds that are recognised well enough to say that a text without one is no answer.
+_SURE = frozenset(("allergy", "birthday", "home", "phone"))
+
+# Who somebody is in a family, and by office: the words of a line mean one role.
+_KIN: Mapping[str, re.Pattern[str]] = {
     role: re.compile(rf"(?<![\w-])(?:{english})s?(?![\w-])|{chinese}", re.IGNORECASE)
     for role, english, chinese in (
         ("brother", "brother|bro", "哥哥|弟弟|兄弟|[我他她你](?:大|二|三)?[哥弟](?!们)"),
         ("sister", "sister|sis", "姐姐|妹妹|姐妹|[我他她你](?:大|二|三)?[姐妹](?![夫妹])"),
         ("mother", "mother|mum|mom|mummy|mommy", "妈妈?(?!咪)|母亲"),
         ("father", "father|dad|daddy", "爸爸?|父亲"),
-        ("wife", "wife", "妻子|老婆|太太|爱人|媳妇"),
-        ("husband", "husband", "丈夫|老公|爱人"),
+        ("wife", "wife|spouse|partner", "妻子|老婆|太太|爱人|媳妇"),
+        ("husband", "husband|spouse|partner", "丈夫|老公|爱人"),
         ("partner", "partner|spouse|girlfriend|boyfriend|fianc[eé]e?", "[男女](?:朋)?友|对象|未婚[夫妻]"),
         ("son", "son", "儿子"),
         ("daughter", "daughter", "女儿|闺女"),
@@ -92,6 +101,11 @@ _ROLES: Mapping[str, re.Pattern[str]] = {
         ("brother-in-law", "brother-in-law", "姐夫|妹夫"),
         ("mother-in-law", "mother-in-law", "婆婆|岳母|丈母娘"),
         ("father-in-law", "father-in-law", "公公|岳父|老丈人"),
+    )
+}
+_OFFICES: Mapping[str, re.Pattern[str]] = {
+    role: re.compile(rf"(?<![\w-])(?:{english})s?(?![\w-])|{chinese}", re.IGNORECASE)
+    for role, english, chinese in (
         ("boss", "boss|manager|supervisor", "老板|上司|领导|主管|经理"),
         ("colleague", "colleague|co-?worker|teammate", "同事"),
         ("landlord", "landlord|landlady", "房东"),
@@ -106,7 +120,8 @@ _ROLES: Mapping[str, re.Pattern[str]] = {
     )
 }
 _SOMEBODY = re.compile(
-    r"\b(?:he|she|they|him|her|his|hers|their|them)\b|(?<=[\w,;:] )(?!I\b)[A-Z][a-z]+|\b(?:Mr|Mrs|Ms|Dr|Prof)\.? |[他她]|叫",
+    r"\b(?:he|she|they|him|her|his|hers|their|them|your?)\b|(?<=[\w,;:] )(?!I\b)[A-Z][a-z]+|\b(?:Mr|Mrs|Ms|Dr|Prof)\.? "
+    r"|[他她你]|叫"
 )
 _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
     english: re.compile(rf"\b{english}|(?:周|星期|礼拜){chinese}", re.IGNORECASE)
@@ -117,9 +132,12 @@ _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
         strict=True,
     )
 }  # fmt: skip
+# Of each of these a text must name one that is asked for, if it names any.
+_WORDS = (_KIN, _OFFICES, {**_KIN, **_OFFICES}, _WEEKDAYS)
 _NUMBER = re.compile(r"\d+")
 _SEVERAL = re.compile(
-    r"\b(?:which|what)(?: \w+){0,2} (?!is\b|was\b|does\b|has\b)\w{2,}s\b|\b(?:each|all|both) of\b|\ball the\b|哪些|各是|分别",
+    r"\b(?:which|what)(?: \w+){0,2} (?!is\b|was\b|does\b|has\b)\w{2,}s\b|\b(?:each|all|both) of\b|\ball the\b"
+    r"|哪些|各是|分别",
     re.IGNORECASE,
 )
 
@@ -135,6 +153,11 @@ def kinds_held(text: str) -> frozenset[str]:
     return frozenset(kind for kind, (_, holds) in _KINDS.items() if holds.search(text))
 
 
+def lacks_answer(asked: frozenset[str], held: frozenset[str]) -> bool:
+    """Whether texts that hold those kinds together are no answer to a question that asks for these."""
+    return not asked & _SURE <= held
+
+
 def asks_for_several(question: str) -> bool:
     """Whether several things are asked for, which several memories may tell."""
     return _SEVERAL.search(question) is not None and "number" not in kinds_asked(question)
@@ -144,20 +167,16 @@ class Subject:
     """Whom and what a question is about, as far as words tell: roles, names of speakers, weekdays, numbers."""
 
     def __init__(self, question: str, speakers: Sequence[str]) -> None:
-        self._roles = _find(_ROLES, question)
-        self._days = _find(_WEEKDAYS, question)
+        self._asked = [_find(words, question) for words in _WORDS]
         self._numbers = frozenset(_NUMBER.findall(question))
-        self._speakers = list(dict.fromkeys(filter(None, speakers)))
-        self._names = frozenset(names_in(question, self._speakers))
+        self._names = names_in(question, list(dict.fromkeys(filter(None, speakers))))
 
     def may_be(self, text: str, speaker: str) -> bool:
         """Whether what `speaker` says may be about it: not about another role, speaker, weekday or number instead."""
-        told = f"{speaker}: {text}"
-        if self._names and speaker and speaker not in self._names and not names_in(text, list(self._names)):
-            return _SOMEBODY.search(text) is not None or re.search(r"\byour?\b|你", text, re.IGNORECASE) is not None
-        if self._roles and not self._roles & (named := _find(_ROLES, told)):
-            return not named
-        return _agrees(self._days, _find(_WEEKDAYS, text)) and _agrees(self._numbers, frozenset(_NUMBER.findall(text)))
+        if self._names and speaker and speaker not in self._names and not names_in(text, self._names):
+            return _SOMEBODY.search(text) is not None
+        told = [_find(words, f"{speaker}: {text}") for words in _WORDS]
+        return all(map(_agrees, self._asked, told)) and _agrees(self._numbers, frozenset(_NUMBER.findall(text)))
 
 
 def _find(words: Mapping[str, re.Pattern[str]], text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from datetime import date, datetime
 from itertools import pairwise, takewhile
 
 from memory.text.analysis import cjk_share, terms
-from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held
+from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held, lacks_answer
 from memory.text.event_dates import relative_spans
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
@@ -25,9 +25,8 @@ from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
 
-# What a memory must have of the best score to be the first that is quoted, and of the first one's to be a further one;
-# and of the first one's where several things are asked for.
-REACH, NEAR, NEAR_OF_SEVERAL = 0.6, 0.85, 0.8
+# What a memory must have of the best score to be the first that is quoted, and of the first one's to be a further one.
+REACH, NEAR = 0.6, 0.85
 MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
 # Sentences of one memory at most that are read, and that are quoted.
 MOST_READ, MOST_QUOTED = 8, 4
@@ -167,24 +166,25 @@ def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, flo
     """The excerpts to quote, in the order in which they take their part of the budget: line by line, of each line the
     likest first. What tells something beside it often holds what was asked.
 
+    Nothing is quoted where a kind is asked for that none holds and that is recognised well (`lacks_answer`).
     The first line is of the first source that holds all kinds of answer that are asked for, else one of them, else of
-    the first. A further one holds a kind that is still open; or it is nearly as good and as like the question.
+    the first. A further one holds a kind that is still open, or is nearly as good: where one thing is asked for, it
+    must be as like the question, too, for the first may be the wrong one.
     """
     kinds, several = kinds_asked(question), asks_for_several(question)
     lines: dict[int, list[Excerpt]] = {}
     for one in near:
         lines.setdefault(one.source, []).append(one)
-    if not lines:
-        return
     held = {place: kinds & kinds_held("\n".join(one.text for one in own)) for place, own in lines.items()}
+    if lacks_answer(kinds, frozenset().union(*held.values())) or not lines:
+        return
     like = {place: max(near[one] for one in own) for place, own in lines.items()}
     first = max(lines, key=lambda place: (held[place] == kinds, bool(held[place]), -place))
-    least = (NEAR_OF_SEVERAL if several else NEAR) * sources[first].score
     chosen, served = [first], set(held[first])
     for place in lines:
         serves = not held[place] <= served
-        rivals = held[place] >= held[first] and sources[place].score >= least and like[place] >= like[first]
-        if place != first and (serves or rivals):
+        is_near = held[place] >= held[first] and sources[place].score >= NEAR * sources[first].score
+        if place != first and (serves or (is_near and (several or like[place] >= like[first]))):
             chosen.append(place)
             served |= held[place]
     for place in chosen[: MOST_LINES_OF_SEVERAL if several else MOST_LINES]:

@@ -33,8 +33,8 @@ def test_the_sentence_that_answers_is_quoted_and_not_the_small_talk_around_it():
 
 
 LONG = (
-    "After the rain had stopped at last we walked along the old canal for hours, and I found a silver compass under the "
-    "iron bridge, because the children fed the ducks there with the bread that was left"
+    "After the rain had stopped at last we walked along the old canal for hours, and I found a silver compass under "
+    "the iron bridge, because the children fed the ducks there with the bread that was left"
 )
 
 
@@ -110,7 +110,11 @@ def test_a_memory_of_no_such_kind_answers_where_none_has_it():
         ("Who is my dentist?", "My vet is Dr. Moreau.", "My dentist is Dr. Osei."),
         ("我哥哥做什么工作？", "我妹妹在深圳做配音。", "我哥在东莞开叉车。"),
         ("我妻子的生日是哪天？", "我妈的生日是十二月二号。", "老婆生日是十五号。"),
-        ("What time does the Thursday class begin?", "The Tuesday class starts at 6.30.", "Thursdays we start at 7.15."),
+        (
+            "What time does the Thursday class begin?",
+            "The Tuesday class starts at 6.30.",
+            "Thursdays we start at 7.15.",
+        ),
         ("How much did the 2022 return bring?", "The 2025 return brought 180 euros.", "The 2022 return brought 75."),
     ],
 )
