@@ -1,7 +1,7 @@
 """Histories of 10 to 80 turns, and questions with what a right answer to each contains.
 
-They were written by somebody who does not know the code: in English, Chinese and both, in the first and the third
-person. Files of DEV may be read to find out what goes wrong; of UNSEEN only the figures are looked at. `turns` have
+Their author did not know the code. They are in English, Chinese and both, in the first and the third person. DEV is for
+finding out what goes wrong; of UNSEEN only figures are printed, so that no rule is made for it. `turns` have
 `id`, `session`, `role`, `speaker`, `text` and `time`. `questions` have `contains` (each entry is in a right answer; of
 a list one of the alternatives), `gold` (the turns that hold the answer) and `type`; those of the type NEVER_SAID are
 close to what was said and have no answer.
@@ -28,8 +28,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one question was answered: `contains` all that was asked, as the `first` hit does; `refused`; and how many
-    lines hold nothing of it and quote no turn that does (`unrelated`)."""
+    """The result of one question: whether the answer `contains` all that was asked, whether the `first` hit does,
+    whether it was `refused`, and how many lines are `unrelated`: they hold nothing of it and quote no turn that does.
+    """
 
     type: str
     contains: bool
@@ -45,7 +46,7 @@ def histories(half: str) -> Iterator[dict]:
 
 
 def score(question: dict, lines: Sequence[Line], first_hit: str) -> Score:
-    """What `lines` are worth as the answer to a question of a history; none is a refusal."""
+    """Score `lines` as the answer to a question of a history; no lines are a refusal."""
     wanted = [[entry] if isinstance(entry, str) else entry for entry in question["contains"]]
 
     def holds(text: str, entry: Sequence[str]) -> bool:

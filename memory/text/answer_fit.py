@@ -16,7 +16,7 @@ _NUMERAL = (
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|dozen|half|once|twice)\b"
 )
-# For each kind of answer what asks for it, and what holds one.
+# Each kind of answer has two patterns: questions that ask for it, and texts that hold one.
 _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
     kind: (re.compile(asks, re.IGNORECASE), re.compile(holds))
     for kind, asks, holds in (
@@ -77,7 +77,7 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 # Kinds that are recognised well enough to say that a text without one is no answer.
 _SURE = frozenset(("allergy", "birthday", "home", "phone"))
 
-# Who somebody is in a family, and by office: the words of a line mean one role.
+# Roles in a family, and by office. The words of a line mean the same role.
 _KIN: Mapping[str, re.Pattern[str]] = {
     role: re.compile(rf"(?<![\w-])(?:{english})s?(?![\w-])|{chinese}", re.IGNORECASE)
     for role, english, chinese in (
@@ -132,7 +132,7 @@ _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
         strict=True,
     )
 }  # fmt: skip
-# Of each of these a text must name one that is asked for, if it names any.
+# A text that names words of such a group must name one that the question names, if it names any.
 _WORDS = (_KIN, _OFFICES, {**_KIN, **_OFFICES}, _WEEKDAYS)
 _NUMBER = re.compile(r"\d+")
 _SEVERAL = re.compile(
@@ -143,28 +143,28 @@ _SEVERAL = re.compile(
 
 
 def kinds_asked(question: str) -> frozenset[str]:
-    """The kinds of answer that `question` asks for: time, number, person, place, reason; empty where none is named."""
+    """List the kinds of answer that `question` asks for (time, number, person, …); empty if it names none."""
     found = {kind for kind, (asks, _) in _KINDS.items() if asks.search(question)}
     return frozenset(found | ({"time"} if asks_when(question) else set()))
 
 
 def kinds_held(text: str) -> frozenset[str]:
-    """The kinds of answer that `text` could be."""
+    """List the kinds of answer that `text` could be."""
     return frozenset(kind for kind, (_, holds) in _KINDS.items() if holds.search(text))
 
 
 def lacks_answer(asked: frozenset[str], held: frozenset[str]) -> bool:
-    """Whether texts that hold those kinds together are no answer to a question that asks for these."""
+    """Tell whether a question that asks for `asked` has no answer in texts that hold the kinds `held`."""
     return not asked & _SURE <= held
 
 
 def asks_for_several(question: str) -> bool:
-    """Whether several things are asked for, which several memories may tell."""
+    """Tell whether a question asks for several things, which may stand in several memories."""
     return _SEVERAL.search(question) is not None and "number" not in kinds_asked(question)
 
 
 class Subject:
-    """Whom and what a question is about, as far as words tell: roles, names of speakers, weekdays, numbers."""
+    """The subject of a question, as far as its words tell: roles, names of speakers, weekdays, numbers."""
 
     def __init__(self, question: str, speakers: Sequence[str]) -> None:
         self._asked = [_find(words, question) for words in _WORDS]
@@ -172,7 +172,7 @@ class Subject:
         self._names = names_in(question, list(dict.fromkeys(filter(None, speakers))))
 
     def may_be(self, text: str, speaker: str) -> bool:
-        """Whether what `speaker` says may be about it: not about another role, speaker, weekday or number instead."""
+        """Tell whether `text`, said by `speaker`, may be about it, and not about another role, day or number."""
         if self._names and speaker and speaker not in self._names and not names_in(text, self._names):
             return _SOMEBODY.search(text) is not None
         told = [_find(words, f"{speaker}: {text}") for words in _WORDS]

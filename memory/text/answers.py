@@ -25,10 +25,11 @@ from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
 
-# What a memory must have of the best score to be the first that is quoted, and of the first one's to be a further one.
+# The first memory that is quoted needs REACH of the best score; a further one needs NEAR of the first one's.
 REACH, NEAR = 0.6, 0.85
+LIKE = 1.0
 MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
-# Sentences of one memory at most that are read, and that are quoted.
+# The most sentences of one memory that are read, and that are quoted.
 MOST_READ, MOST_QUOTED = 8, 4
 
 _CUT = re.compile(r"(?:[,;:]| -| –|—|\.\.\.)\s++|[，；：,;](?=[^\s\d])")
@@ -38,7 +39,7 @@ _MARKS = " ,;:-–—，；："
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """What the memory `memory_id` says (`text`, since `said`, aware) in the place of the `words` of another one."""
+    """A newer memory: it says `text`, since `said` (aware), in the place of the `words` of an older one."""
 
     memory_id: uuid.UUID
     words: str
@@ -184,7 +185,7 @@ def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, flo
     for place in lines:
         serves = not held[place] <= served
         is_near = held[place] >= held[first] and sources[place].score >= NEAR * sources[first].score
-        if place != first and (serves or (is_near and (several or like[place] >= like[first]))):
+        if place != first and (serves or (is_near and (several or like[place] >= LIKE * like[first]))):
             chosen.append(place)
             served |= held[place]
     for place in chosen[: MOST_LINES_OF_SEVERAL if several else MOST_LINES]:
@@ -249,13 +250,13 @@ class _Writer:
         return f"{source.label}{words} [{number}]{self._in_brackets(notes)}"
 
     def show(self, one: Excerpt) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
-        """What a reader sees of an excerpt: its words, its label, its day where days are written, and what is newer."""
+        """Return all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
         source = self._sources[one.source]
         newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
         return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
-        """What newer memories say in the place of words of these excerpts of one source: the nearest of each."""
+        """Find the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
         source = self._sources[quoted[0].source]
         found = []
         for newer in source.newer:

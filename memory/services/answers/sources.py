@@ -1,4 +1,4 @@
-"""What an answer may rest on: the memories that were found, numbered as the context pack numbers them."""
+"""Finds the memories that an answer may rest on, numbered as in the context pack."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class AnswerSources:
 def find_sources(
     scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms, beside: Sequence[Scope] = ()
 ) -> AnswerSources:
-    """Searches, and keeps a pack and audit events as `query` does. Whether anything is answered at all is decided as
-    `answerable` of a query is: by the policy's `retrieval.relevance_floor`.
+    """Searches, and keeps a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
+    whether anything is answered, as it decides `answerable`.
 
     For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: as `query` takes
     it. Raises EmbeddingUnavailable, SearchTimedOut.
