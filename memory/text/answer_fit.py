@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from memory.text.analysis import cjk_share
 from memory.text.asking import names_in
 from memory.text.timespan import asks_when
 
@@ -134,6 +135,11 @@ _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
 }  # fmt: skip
 # A text that names words of such a group must name one that the question names, if it names any.
 _WORDS = (_KIN, _OFFICES, {**_KIN, **_OFFICES}, _WEEKDAYS)
+_CAPITALISED = re.compile(r"(?<=[a-z,'’] )[A-Z][a-z]{2,}")
+_DATES = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august"
+    " september october november december christmas easter".split()
+)
 _NUMBER = re.compile(r"\d+")
 _SEVERAL = re.compile(
     r"\b(?:which|what)(?: \w+){0,2} (?!is\b|was\b|does\b|has\b)\w{2,}s\b|\b(?:each|all|both) of\b|\ball the\b"
@@ -156,6 +162,15 @@ def kinds_held(text: str) -> frozenset[str]:
 def lacks_answer(asked: frozenset[str], held: frozenset[str]) -> bool:
     """Tell whether a question that asks for `asked` has no answer in texts that hold the kinds `held`."""
     return not asked & _SURE <= held
+
+
+def names_nobody_known(question: str, told: str) -> bool:
+    """Tell whether a question names people or things of which `told`, all that was found, names none.
+
+    Where `told` has Chinese in it a name may be written otherwise there, so nothing is concluded.
+    """
+    names = {name.casefold() for name in _CAPITALISED.findall(question)} - _DATES
+    return bool(names) and cjk_share(told) == 0 and not any(name in told.casefold() for name in names)
 
 
 def asks_for_several(question: str) -> bool:

@@ -16,7 +16,7 @@ from datetime import date, datetime
 from itertools import pairwise, takewhile
 
 from memory.text.analysis import cjk_share, terms
-from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held, lacks_answer
+from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held, lacks_answer, names_nobody_known
 from memory.text.event_dates import relative_spans
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
@@ -27,7 +27,6 @@ Count = Callable[[str], int]
 
 # The first memory that is quoted needs REACH of the best score; a further one needs NEAR of the first one's.
 REACH, NEAR = 0.6, 0.85
-LIKE = 1.0
 MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
 # The most sentences of one memory that are read, and that are quoted.
 MOST_READ, MOST_QUOTED = 8, 4
@@ -105,6 +104,9 @@ def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
     told = [_tell(question, source, asking=False) for source in sources]
     if not any(told):
         told = [_tell(question, source, asking=True) for source in sources]
+    told_of = "\n".join(f"{source.speaker}: {source.text}" for source in sources)
+    if all(source.speaker for source in sources) and names_nobody_known(question, told_of):
+        return []
     subject = Subject(question, [source.speaker for source in sources])
     least = REACH * next((source.score for source, ones in zip(sources, told, strict=True) if ones), 0.0)
     return [
@@ -185,7 +187,7 @@ def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, flo
     for place in lines:
         serves = not held[place] <= served
         is_near = held[place] >= held[first] and sources[place].score >= NEAR * sources[first].score
-        if place != first and (serves or (is_near and (several or like[place] >= LIKE * like[first]))):
+        if place != first and (serves or (is_near and (several or like[place] >= like[first]))):
             chosen.append(place)
             served |= held[place]
     for place in chosen[: MOST_LINES_OF_SEVERAL if several else MOST_LINES]:

@@ -132,6 +132,15 @@ def test_what_another_speaker_says_of_themselves_is_not_the_answer():
     assert answered("Where does Tom live?", *sources).text == "I live in Graz. [1]"
 
 
+def test_a_question_for_somebody_whom_nothing_names_is_not_answered():
+    told = source("I keep bees on the roof.", speaker="Tom")
+
+    assert answered("What does Caroline keep on the roof?", told) is None
+    assert answered("What does Tom keep on the roof on Friday?", told).text == "I keep bees on the roof. [1]"
+    assert answered("What does Caroline keep on the roof?", source(told.text)).text == "I keep bees on the roof. [1]"
+    assert answered("What does Caroline keep?", source("卡罗琳养蜂。", speaker="阿杰")).text == "卡罗琳养蜂。 [1]"
+
+
 def test_a_question_of_two_parts_gets_both():
     sources = [
         source("My landlord is Mr. Haddad."),
