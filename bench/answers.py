@@ -1,7 +1,12 @@
 #!/usr/bin/env python
 """Measures how much of what people answered is in the answers of `POST /v1/answer`, and when they abstain.
 
+    .venv/bin/python bench/answers.py --histories
     .venv/bin/python bench/answers.py sets/one sets/two
+
+`--histories` asks the questions of `answer_histories/`: how many of the answers contain all that was asked (%), as the
+first hit does; how many questions are refused; unrelated lines of an answer; and how many questions about what was
+never said are answered, by half and by type of question.
 
 Each set has the form of `manage.py evaluate`; the questions of `queries.jsonl` have an `answer`. Printed are, by type
 of question, the mean share (%) of the gold answer's content words (lower case, stemmed, without stop words) in the text
@@ -18,6 +23,7 @@ import re
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +32,7 @@ import Stemmer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import answer_histories
 from bench.product import product
 from memory.text.analysis import STOP_WORDS
 
@@ -35,18 +42,21 @@ SEED = 17
 UNANSWERABLE = "adversarial"
 
 _stemmer = Stemmer.Stemmer("english")
-_NUMBER = re.compile(r" \[\d+\]")
+_NUMBER = re.compile(r" \[(\d+)\]")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"tokens of an answer ({TOKENS})")
+    parser.add_argument("sets", nargs="*", type=Path, metavar="DIR")
+    parser.add_argument("--histories", action="store_true", help="ask the histories of answer_histories/")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"tokens of an answer to a set ({TOKENS})")
     parser.add_argument("--words-only", action="store_true", help="choose excerpts without their vectors")
     options = parser.parse_args()
     with product():
         if options.words_only:
             _take_vectors_away()
+        for half in (answer_histories.DEV, answer_histories.UNSEEN) if options.histories else ():
+            _report_histories(half, [score for history in answer_histories.histories(half) for score in _ask(history)])
         for folder in options.sets:
             _measure(folder, tokens=options.tokens)
 
@@ -66,6 +76,75 @@ def _take_vectors_away() -> None:
     from memory.services.answers import extract  # noqa: PLC0415
 
     extract._likeness = lambda *_: None  # type: ignore[assignment]
+
+
+def _ask(history: dict) -> Iterator[answer_histories.Score]:
+    """The questions of a history, each asked as `POST /v1/answer` asks it where it names no budget."""
+    from memory.api.serializers.answer import QUOTED_TOKENS  # noqa: PLC0415
+    from memory.services.answers.answer import answer  # noqa: PLC0415
+    from memory.services.answers.sources import AnswerTerms  # noqa: PLC0415
+    from memory.services.entities.extract import index_namespace  # noqa: PLC0415
+    from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
+    from memory.services.recall.query import query  # noqa: PLC0415
+    from memory.services.recall.search import Ask  # noqa: PLC0415
+    from memory.types import NewMemory  # noqa: PLC0415
+
+    turns = [
+        NewMemory(
+            session=turn["session"],
+            role=turn["role"],
+            speaker=turn["speaker"],
+            text=turn["text"],
+            occurred_at=datetime.fromisoformat(turn["time"]),
+            metadata={"turn": turn["id"]},
+        )
+        for turn in history["turns"]
+    ]
+    embedded, now = embed_batches(turns), datetime.now(UTC)
+    with scratch_namespace(
+        history["name"], memories=turns, embedded=embedded, actor="bench", keep=False, now=now
+    ) as scope:
+        index_namespace(scope, now=now)
+        settle_namespace(scope, now=now)
+        for question in history["questions"]:
+            ask = Ask(question["question"], TOP, now, dry_run=True)
+            hits = query(scope, ask, session="bench").retrieval.hits
+            said = answer(scope, ask, session="bench", terms=AnswerTerms(QUOTED_TOKENS))
+            turn_of = {hit.id: hit.metadata["turn"] for hit in hits}
+            cited = {quote.n: turn_of.get(quote.memory_id, "") for quote in said.quotes}
+            lines = [
+                answer_histories.Line(line, frozenset(cited[int(n)] for n in _NUMBER.findall(line)))
+                for line in (said.text.splitlines() if said.no_answer is None else [])
+            ]
+            yield answer_histories.score(question, lines, hits[0].text if hits else "")
+
+
+def _report_histories(half: str, scores: Sequence[answer_histories.Score]) -> None:
+    by_type: dict[str, list[answer_histories.Score]] = defaultdict(list)
+    for score in scores:
+        by_type["all" if score.type != answer_histories.NEVER_SAID else score.type].append(score)
+        by_type[score.type] += [] if score.type == answer_histories.NEVER_SAID else [score]
+    print(f"\n{half}: questions to histories, %")
+    print(f"{'type':12}{'questions':>10}{'contains':>10}{'first hit':>11}{'lost':>6}{'refused':>9}{'unrelated':>11}")
+    for kind, ones in sorted(by_type.items()):
+        answered = [one for one in ones if not one.refused]
+        shares = [
+            100 * float(np.mean(values))
+            for values in (
+                [one.contains for one in ones],
+                [one.first for one in ones],
+                [one.first and not one.contains for one in ones],
+                [one.refused for one in ones],
+            )
+        ]
+        unrelated = sum(one.unrelated for one in answered) / max(1, len(answered))
+        if kind == answer_histories.NEVER_SAID:
+            print(f"{kind:12}{len(ones):10}{'answered:':>10} {100 - shares[3]:.1f} %")
+        else:
+            print(
+                f"{kind:12}{len(ones):10}{shares[0]:10.1f}{shares[1]:11.1f}{shares[2]:6.1f}{shares[3]:9.1f}{unrelated:11.2f}"
+            )
 
 
 def _measure(folder: Path, *, tokens: int) -> None:

@@ -1,61 +1,44 @@
-"""Answers a question in the words of the memories that were found: the excerpts that say most, under a budget.
+"""Answers a question in the words of the memories that were found, under a budget.
 
-Nothing is put into words of its own but dates. An excerpt is a sentence, or the part of a long one between commas and
-conjunctions, as it stands in its memory. How well the weights below do is measured in docs/measure/answers.md.
+The rule: of the first memory that can be the answer the sentences are quoted that tell something. A further memory is
+quoted only for a part of the question that those before it leave open, or where the first does not lead it. Nothing is
+put into words of its own but dates. What this rule gets wrong is measured in docs/measure/answers.md.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from memory.text.analysis import CJK, cjk_share, terms
-from memory.text.event_dates import list_spans, relative_spans
+from memory.text.analysis import cjk_share, terms
+from memory.text.answer_fit import Subject, asks_for_several, kinds_asked, kinds_held, lacks_answer, names_nobody_known
+from memory.text.event_dates import relative_spans
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
-from memory.text.utterances import MAX_READ_CHARS, statements
+from memory.text.utterances import Statement, statements
 from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
 
-# A sentence of more words is cut, where no part gets fewer than FEWEST_WORDS; parts of more than MOST_WORDS anywhere.
-UNCUT_WORDS, FEWEST_WORDS, MOST_WORDS = 16, 4, 40
-# What an excerpt is worth, in units of the best memory's score: the score of its own memory less what an irrelevant one
-# has; what of the question it holds, by meaning (a cosine) and by rare words (0..1); words that the question lacks, all
-# of NEW with MOST_NEW of them; a time, where one is asked for. A question and small talk say nothing.
-IRRELEVANT = 0.6
-MEANING, OVERLAP, NEW, TIME = 0.8, 0.4, 0.2, 0.2
-MOST_NEW = 15
-# The cosine of an excerpt that has no vector.
-USUAL_LIKENESS = 0.3
-# So many are compared with the question by meaning: vectors take time, and more gain nothing.
-MOST_EXCERPTS = 12
-SAYS_NOTHING = 1.0
-# What those before it have said counts so much less; and tokens cost, to this power.
-SAID_AGAIN = 0.4
-PRICE = 0.1
-# What is worth less than so much of the best excerpt is not quoted, whatever the budget.
-WORTH_QUOTING = 0.4
+# The first memory that is quoted needs REACH of the best score; a further one needs NEAR of the first one's.
+REACH, NEAR = 0.6, 0.85
+MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
+# The most sentences of one memory that are read, and that are quoted.
+MOST_READ, MOST_QUOTED = 8, 4
 
-_CUT = re.compile(
-    r"(?:,|;|:| -| –|—|\.\.\.)\s++|[，；：]"
-    r"|(?<!\s)\s++(?=(?:and|but|so|because|which|while)\s+(?:i|we|she|he|they|it|the|my|our)\b)",
-    re.IGNORECASE,
-)
+_CUT = re.compile(r"(?:[,;:]| -| –|—|\.\.\.)\s++|[，；：,;](?=[^\s\d])")
 _ENDS = ".!…。！"
-_WORD = re.compile(rf"[{CJK}]{{1,2}}|[^\W{CJK}]+(?:['’\-][^\W{CJK}]+)*")
+_MARKS = " ,;:-–—，；："
 
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """What the memory `memory_id` says (`text`, since `said`, aware) in the place of the `words` of another one."""
+    """A newer memory: it says `text`, since `said` (aware), in the place of the `words` of an older one."""
 
     memory_id: uuid.UUID
     words: str
@@ -65,7 +48,7 @@ class Newer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A memory that was found: its text, when it was `said` (aware), and its score (the best one's is the largest).
+    """A memory that was found: its text, who said it and when (aware), and its score, the best first.
 
     `label` stands before what is quoted of it; `marked` puts that in quotation marks.
     """
@@ -74,6 +57,7 @@ class Source:
     text: str
     said: datetime
     score: float
+    speaker: str = ""
     label: str = ""
     marked: bool = False
     newer: Sequence[Newer] = ()
@@ -81,16 +65,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What stands at [start, end) of the text of the source at that place, in a longer `sentence` or as a whole one.
+    """A sentence that could be quoted: [start, end) of the text of the source at that place.
 
-    `text` has its white space evened out.
+    `text` has its white space evened out, and is cut where it is long.
     """
 
     source: int
     start: int
     end: int
     text: str
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +97,24 @@ class Composed:
 
 
 def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
-    """What could be quoted of the sources, in order: the MOST_EXCERPTS that look best without their vectors.
+    """The sentences that could be quoted of the sources that can be the answer, in order.
 
-    Not the question itself, as it was asked before.
+    They tell something: small talk does not, and questions are left out unless there is nothing else.
     """
-    asked = frozenset(terms(question))
-    cut = [
-        Excerpt(place, start, end, _even_out(source.text[start:end]), one.text)
-        for place, source in enumerate(sources)
-        for one in statements(source.text)
-        for start, end in _cut(source.text, one.start, one.end)
-        if end - start <= MAX_READ_CHARS
+    told = [_tell(question, source, asking=False) for source in sources]
+    if not any(told):
+        told = [_tell(question, source, asking=True) for source in sources]
+    told_of = "\n".join(f"{source.speaker}: {source.text}" for source in sources)
+    if all(source.speaker for source in sources) and names_nobody_known(question, told_of):
+        return []
+    subject = Subject(question, [source.speaker for source in sources])
+    least = REACH * next((source.score for source, ones in zip(sources, told, strict=True) if ones), 0.0)
+    return [
+        Excerpt(place, one.start, one.end, one.text)
+        for place, (source, ones) in enumerate(zip(sources, told, strict=True))
+        if source.score >= least and subject.may_be(source.text, source.speaker)
+        for one in ones
     ]
-    found = [one for one in cut if not (is_question(one.text) and asked.issuperset(terms(one.text)))]
-    worth = _worth(question, sources, found, [frozenset(terms(one.text)) for one in found], None, timed=False)
-    best = sorted(range(len(found)), key=worth.__getitem__, reverse=True)[:MOST_EXCERPTS]
-    return [found[place] for place in sorted(best)]
 
 
 def compose(
@@ -141,122 +126,102 @@ def compose(
     max_tokens: int,
     count: Count,
 ) -> Composed | None:
-    """The excerpts that answer best, in at most `max_tokens`; None when none is worth quoting, or none fits.
+    """The excerpts of `found` in at most `max_tokens`; None when there is none, or none fits.
 
     Where the question asks when, each line says when it was said and what times it names relatively. `likeness`: the
     cosine of each excerpt to the question; None when there are no vectors.
     """
-    chinese = cjk_share(question) > 0.5
-    writer = _Composer(sources, dated=asks_when(question), chinese=chinese)
-    chosen = _choose(question, sources, found, likeness, max_tokens=max_tokens, count=count, writer=writer)
-    while chosen:
-        text, citations = writer.write([found[place] for place in chosen])
-        tokens = count(text)
-        if tokens <= max_tokens:
-            return Composed(text, tokens, citations)
-        chosen.pop()
-    return None
+    writer = _Writer(sources, dated=asks_when(question), chinese=cjk_share(question) > 0.5)
+    near = dict(zip(found, likeness or [_share_words(question, one.text) for one in found], strict=True))
+    chosen: list[Excerpt] = []
+    said: set[object] = set()
+
+    def fits(part: Excerpt) -> bool:
+        return count(writer.write([*chosen, part])[0]) <= max_tokens
+
+    for one in _choose(question, sources, near):
+        shown = writer.show(one)
+        parts = [one] if fits(one) else takewhile(fits, _shorten(question, sources[one.source].text, one))
+        for longest in deque(parts if shown not in said else (), maxlen=1):
+            chosen.append(longest)
+            said.add(shown)
+    if not chosen:
+        return None
+    text, citations = writer.write(chosen)
+    return Composed(text, count(text), citations)
 
 
-def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a sentence at [start, end) of `text`, without the marks between them."""
-    words = [word.start() for word in _WORD.finditer(text, start, end)]
-    first, before = start, 0
-    for mark in _CUT.finditer(text, start, end) if len(words) > UNCUT_WORDS else ():
-        until, after = bisect_left(words, mark.start()), bisect_left(words, mark.end())
-        if until - before >= FEWEST_WORDS and len(words) - after >= FEWEST_WORDS:
-            yield from _clip(text, first, mark.start(), words[before:until])
-            first, before = mark.end(), after
-    yield from _clip(text, first, end, words[before:])
+def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
+    """The sentences of a source that tell something; `asking`: those too that ask more than this question."""
+    asked = frozenset(terms(question))
+    told = [
+        one
+        for one in statements(source.text)
+        if terms(one.text)
+        and not is_small_talk(one.text)
+        and not (is_question(one.text) and (not asking or asked.issuperset(terms(one.text))))
+    ]
+    likest = sorted(told, key=lambda one: _share_words(question, one.text), reverse=True)[:MOST_READ]
+    return sorted(likest, key=lambda one: one.start)
 
 
-def _clip(text: str, start: int, end: int, words: Sequence[int]) -> Iterator[tuple[int, int]]:
-    for first, last in pairwise((start, *words[MOST_WORDS::MOST_WORDS], end)):
-        yield first, first + len(text[first:last].rstrip())
+def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, float]) -> Iterator[Excerpt]:
+    """The excerpts to quote, in the order in which they take their part of the budget: line by line, of each line the
+    likest first. What tells something beside it often holds what was asked.
+
+    Nothing is quoted where a kind is asked for that none holds and that is recognised well (`lacks_answer`).
+    The first line is of the first source that holds all kinds of answer that are asked for, else one of them, else of
+    the first. A further one holds a kind that is still open, or is nearly as good: where one thing is asked for, it
+    must be as like the question, too, for the first may be the wrong one.
+    """
+    kinds, several = kinds_asked(question), asks_for_several(question)
+    lines: dict[int, list[Excerpt]] = {}
+    for one in near:
+        lines.setdefault(one.source, []).append(one)
+    held = {place: kinds & kinds_held("\n".join(one.text for one in own)) for place, own in lines.items()}
+    if lacks_answer(kinds, frozenset().union(*held.values())) or not lines:
+        return
+    like = {place: max(near[one] for one in own) for place, own in lines.items()}
+    first = max(lines, key=lambda place: (held[place] == kinds, bool(held[place]), -place))
+    chosen, served = [first], set(held[first])
+    for place in lines:
+        serves = not held[place] <= served
+        is_near = held[place] >= held[first] and sources[place].score >= NEAR * sources[first].score
+        if place != first and (serves or (is_near and (several or like[place] >= like[first]))):
+            chosen.append(place)
+            served |= held[place]
+    for place in chosen[: MOST_LINES_OF_SEVERAL if several else MOST_LINES]:
+        yield from sorted(lines[place], key=near.__getitem__, reverse=True)[:MOST_QUOTED]
 
 
 def _even_out(text: str) -> str:
     return " ".join(text.split())
 
 
-def _choose(
-    question: str,
-    sources: Sequence[Source],
-    found: Sequence[Excerpt],
-    likeness: Sequence[float] | None,
-    *,
-    max_tokens: int,
-    count: Count,
-    writer: _Composer,
-) -> list[int]:
-    """The places of the excerpts to quote, the most worth first: each next one is worth most for what it costs.
-
-    Of those that would stand there with the same words and marks one is quoted.
-    """
-    held = [frozenset(terms(one.text)) for one in found]
-    worth = _worth(question, sources, found, held, likeness, timed=writer.dated)
-    costs = [writer.cost(one, count) for one in found]
-    lines = [count(writer.line(place, "", 1)) for place in range(len(sources))]
-    chosen: list[int] = []
-    said: set[str] = set()
-    begun: set[int] = set()
-    left = max_tokens
-
-    def cost(place: int) -> int:
-        return costs[place] + (0 if found[place].source in begun else lines[found[place].source])
-
-    def gain(place: int) -> float:
-        again = len(held[place] & said) / max(1, len(held[place]))
-        return worth[place] * (1 - SAID_AGAIN * again) / cost(place) ** PRICE
-
-    least = WORTH_QUOTING * max(worth, default=0.0)
-    waiting = {place for place, value in enumerate(worth) if value > max(0.0, least) and held[place]}
-    shown = [(one.text.rstrip(_ENDS).casefold(), writer.find_marks(one)) for one in found]
-    while fitting := [place for place in sorted(waiting) if cost(place) <= left]:
-        best = max(fitting, key=gain)
-        left -= cost(best)
-        chosen.append(best)
-        waiting = {place for place in waiting if shown[place] != shown[best]}
-        said |= held[best]
-        begun.add(found[best].source)
-    return chosen
-
-
-def _worth(
-    question: str,
-    sources: Sequence[Source],
-    found: Sequence[Excerpt],
-    held: Sequence[frozenset[str]],
-    likeness: Sequence[float] | None,
-    *,
-    timed: bool,
-) -> list[float]:
-    """What each excerpt is worth; nothing is quoted of what is worth 0 or less."""
+def _share_words(question: str, text: str) -> float:
+    """The share (0..1) of the terms of `question` that `text` has."""
     asked = frozenset(terms(question))
-    counts = Counter(term for one in held for term in one)
-    rarity = {term: math.log(1 + len(found) / (1 + counts[term])) for term in asked}
-    best = max((source.score for source in sources), default=0.0)
-    values = []
-    for place, (one, holds) in enumerate(zip(found, held, strict=True)):
-        source = sources[one.source]
-        value = (source.score / best if best > 0 else 1.0) - IRRELEVANT
-        value += MEANING * (USUAL_LIKENESS if likeness is None else likeness[place])
-        value += OVERLAP * sum(rarity[term] for term in asked & holds) / max(sum(rarity.values()), 1e-9)
-        value += NEW * min(len(holds - asked), MOST_NEW) / MOST_NEW
-        value -= SAYS_NOTHING * (is_question(one.text) or is_small_talk(one.text))
-        if timed and list_spans(one.sentence, source.said):
-            value += TIME
-        values.append(value)
-    return values
+    return len(asked.intersection(terms(text))) / max(1, len(asked))
 
 
-class _Composer:
+def _shorten(question: str, text: str, one: Excerpt) -> Iterator[Excerpt]:
+    """Parts of a sentence that has no room, ever longer: from the clause that has most of the question's words on."""
+    cuts = [one.start, *(mark.end() for mark in _CUT.finditer(text, one.start, one.end)), one.end]
+    clauses = list(pairwise(cuts))
+    best = max(range(len(clauses)), key=lambda place: _share_words(question, text[slice(*clauses[place])]))
+    start = clauses[best][0]
+    for _, end in clauses[best:]:
+        quote = text[start:end].rstrip(_MARKS)
+        yield Excerpt(one.source, start, start + len(quote), _even_out(quote))
+
+
+class _Writer:
     """Writes excerpts down as lines, each with its number, its label and, when `dated`, its dates."""
 
     def __init__(self, sources: Sequence[Source], *, dated: bool, chinese: bool) -> None:
         self._sources = sources
         self._chinese = chinese
-        self.dated = dated
+        self._dated = dated
 
     def write(self, chosen: Sequence[Excerpt]) -> tuple[str, list[Citation]]:
         """The answer and what it quotes."""
@@ -274,44 +239,33 @@ class _Composer:
                 later = numbers.setdefault(newer.memory_id, len(numbers) + 1)
                 citations.append(Citation(later, newer.memory_id, quote, newer.said, True))
                 notes.append(self._later(newer, quote, later))
-            lines.append(self.line(place, " … ".join(_even_out(quote) for quote in quotes), number, notes))
+            lines.append(self._line(place, " … ".join(_even_out(quote) for quote in quotes), number, notes))
         return "\n".join(lines), citations
 
-    def line(self, place: int, quoted: str, number: int, notes: Sequence[str] = ()) -> str:
+    def _line(self, place: int, quoted: str, number: int, notes: Sequence[str] = ()) -> str:
         """The line of the source at `place`."""
         source = self._sources[place]
-        if self.dated:
+        if self._dated:
             day = write_day(source.said.date(), chinese=self._chinese)
             notes = [*notes, f"{day}说" if self._chinese else f"said on {day}"]
         words = f"“{quoted}”" if source.marked else quoted
         return f"{source.label}{words} [{number}]{self._in_brackets(notes)}"
 
-    def cost(self, one: Excerpt, count: Count) -> int:
-        """What an excerpt costs besides its line."""
-        later = [self._later(newer, quote, len(self._sources)) for newer, quote in self._find_later_words([one])]
-        return count(one.text + self._in_brackets(self._dates([one]) + later))
-
-    def find_marks(self, one: Excerpt) -> tuple[str, date | None, frozenset[uuid.UUID]]:
-        """What stands beside the words of an excerpt: its label, the day on which it was said where days are written,
-        and the memories that say something newer.
-        """
+    def show(self, one: Excerpt) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
+        """Return all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
         source = self._sources[one.source]
         newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
-        return source.label, source.said.date() if self.dated else None, newer
+        return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
-        """What newer memories say in the place of words of these excerpts of one source: of each the nearest part."""
+        """Find the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
         source = self._sources[quoted[0].source]
         found = []
         for newer in source.newer:
             start = source.text.find(newer.words)
             held = [one for one in quoted if one.start < start + len(newer.words) and start < one.end]
             if start >= 0 and held:
-                parts = [
-                    newer.text[first:last]
-                    for one in statements(newer.text)
-                    for first, last in _cut(newer.text, one.start, one.end)
-                ]
+                parts = [newer.text[one.start : one.end] for one in statements(newer.text)]
                 alike = {term for one in held for term in terms(one.text)}
                 found += [(newer, max(parts, key=lambda part: len(alike & set(terms(part)))))] if parts else []
         return found
@@ -324,12 +278,12 @@ class _Composer:
 
     def _dates(self, quoted: Sequence[Excerpt]) -> list[str]:
         """The times that excerpts of one source name relatively, each behind its phrase where there are several."""
-        if not self.dated:
+        if not self._dated:
             return []
         said = self._sources[quoted[0].source].said
         meant: dict[str, Span] = {}
         for one in quoted:
-            meant |= relative_spans(one.text, said) or relative_spans(one.sentence, said)
+            meant |= relative_spans(one.text, said)
         written = {phrase: write_span(span, chinese=self._chinese) for phrase, span in meant.items()}
         dates = {phrase: date for phrase, date in written.items() if date}
         if len(dates) == 1:

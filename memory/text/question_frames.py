@@ -73,6 +73,7 @@ FRAMES = (
     "Is it still the same?",
     "Have I mentioned this before?",
     "What did I say about that?",
+    "What did I run into?",
     "What did you tell me about it?",
     "What was my decision about this?",
     "Which tasks are left?",

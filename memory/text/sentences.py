@@ -125,7 +125,7 @@ def is_small_talk(sentence: str) -> bool:
     if any(map(str.isdigit, plain)):
         return False
     return bool(
-        (_COURTESY.match(plain) and len(plain.split()) <= MAX_COURTESY_WORDS)
+        (_COURTESY.match(plain) and len(plain.split()) <= MAX_COURTESY_WORDS and not any(map(is_cjk, plain)))
         or (_CHINESE_COURTESY.match(plain) and len(plain) <= MAX_CHINESE_COURTESY_CHARS)
     )
 

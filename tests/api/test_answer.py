@@ -121,6 +121,45 @@ def test_a_question_about_something_else_is_not_answered(alice, chat, question, 
     assert body["context_pack_id"]
 
 
+@pytest.mark.parametrize(
+    ("floor", "question", "answerable"),
+    [
+        (0, "What is the capital of Mongolia?", True),
+        (0.04, "What is the capital of Mongolia?", False),
+        (0.04, QUESTION["query"], True),
+        (1, QUESTION["query"], False),
+    ],
+)
+def test_what_a_query_calls_answerable_is_answered_and_the_policy_moves_both(alice, chat, floor, question, answerable):
+    policy = {"namespace": "alice", "policy": {"retrieval": {"relevance_floor": floor}}}
+    changed = alice.client.put("/v1/policy", data=policy, content_type="application/json")
+    assert changed.status_code == 200, changed.content
+
+    found = alice.post("/v1/query", QUESTION | {"query": question}).json()
+    body = alice.post("/v1/answer", QUESTION | {"query": question}).json()
+
+    assert found["answerable"] is answerable
+    assert body["reason"] == (None if answerable else "below_relevance_floor")
+
+
+def test_a_fact_on_rank_one_is_not_refused(alice, remember):
+    remember(alice, "I'm allergic to peanuts and shellfish.")
+    for text in CHAT:
+        remember(alice, text)
+
+    body = alice.post("/v1/answer", QUESTION | {"query": "What am I allergic to?"}).json()
+
+    assert body["answer"] == "I'm allergic to peanuts and shellfish. [1]"
+
+
+def test_a_question_for_the_brother_is_not_answered_with_the_sister(alice, remember):
+    remember(alice, "My sister Ines is a nurse in Porto.")
+
+    body = alice.post("/v1/answer", QUESTION | {"query": "What is my brother's job?"}).json()
+
+    assert (body["abstained"], body["reason"], body["citations"]) == (True, "nothing_quotable", [])
+
+
 def test_of_an_empty_namespace_nothing_is_answered(alice, remember):
     remember(alice, "The kiln is behind the harbour.")
 

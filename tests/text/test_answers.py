@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.text.answers import MOST_EXCERPTS, Newer, Source, compose, excerpts
+from memory.text.answers import Newer, Source, compose, excerpts
 from memory.text.tokens import count_tokens
 
 SAID = datetime(2024, 5, 8, 18, 30, tzinfo=UTC)
@@ -32,15 +32,136 @@ def test_the_sentence_that_answers_is_quoted_and_not_the_small_talk_around_it():
     assert [one.quote for one in composed.citations] == ["I keep bees on the roof of the bakery."]
 
 
-def test_of_a_long_sentence_the_part_that_answers_is_quoted():
-    told = source(
-        "After the rain had stopped at last we walked along the old canal for hours, and I found a silver compass "
-        "under the iron bridge, while the children fed the ducks with the bread that was left"
-    )
+LONG = (
+    "After the rain had stopped at last we walked along the old canal for hours, and I found a silver compass under "
+    "the iron bridge, because the children fed the ducks there with the bread that was left"
+)
 
-    composed = answered("What was found under the iron bridge?", told, max_tokens=25)
+
+def test_a_long_sentence_is_quoted_whole_where_there_is_room():
+    composed = answered("What was found under the iron bridge?", source(LONG), max_tokens=60)
+
+    assert [one.quote for one in composed.citations] == [LONG]
+
+
+def test_where_there_is_no_room_a_long_sentence_is_quoted_from_the_clause_that_answers_on():
+    composed = answered("What was found under the iron bridge?", source(LONG), max_tokens=25)
 
     assert [one.quote for one in composed.citations] == ["and I found a silver compass under the iron bridge"]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Why did Mona sell the boat?", "I sold the boat because the harbour fees went up to 900 euros."),
+        ("莫娜的膝盖是谁看的？", "我的膝盖一直是市立医院的 Dr. Wang 看的，他只有周二上午出门诊。"),
+    ],
+)
+def test_a_sentence_is_cut_neither_before_its_reason_nor_at_a_title_within_chinese(question, text):
+    assert answered(question, source(text), max_tokens=200).text == f"{text} [1]"
+
+
+def test_all_that_the_first_memory_tells_is_in_the_answer():
+    told = source("My brother left the navy. He keeps goats near Graz now! Have you been there? Take care!")
+
+    composed = answered("What does my brother do?", told)
+
+    assert composed.text == "My brother left the navy. He keeps goats near Graz now! [1]"
+
+
+@pytest.mark.parametrize("passed_over", ["Yes please.", "How many students does the Tuesday class have?", "Thank you!"])
+def test_a_memory_that_only_asks_or_thanks_is_passed_over(passed_over):
+    told = source("Nine signed up, one more than we have wheels for.", 0.8)
+
+    composed = answered("How many students does the class have?", source(passed_over), told)
+
+    assert composed.text == "Nine signed up, one more than we have wheels for. [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "near", "told"),
+    [
+        ("When is the kiln serviced?", "The kiln is old but good.", "The kiln is serviced on Friday."),
+        ("How many mugs did Petra want?", "Petra loved the mugs.", "Petra wanted six mugs."),
+        ("Why did the kiln stop?", "The kiln stopped again.", "It stopped because of the door switch."),
+        ("Where is the spare key?", "The spare key is made of brass.", "The spare key hangs in the shed."),
+        ("Who keeps the spare key?", "the spare key is safe.", "The spare key is with Frau Krüger."),
+        ("What am I allergic to?", "I like almonds.", "I come out in a rash from almonds."),
+        ("What is Mona's phone number?", "Mona has a new phone.", "Call Mona: 0316 228 114."),
+        ("窑什么时候检修？", "窑很旧，但是很好用。", "窑周五上午检修。"),
+        ("窑为什么停了？", "窑又停了。", "是因为门的开关坏了。"),
+    ],
+)
+def test_the_first_memory_that_holds_the_kind_of_answer_asked_for_is_quoted(question, near, told):
+    composed = answered(question, source(near), source(told, 0.8), max_tokens=200)
+
+    assert told in composed.text
+
+
+def test_a_memory_of_no_such_kind_answers_where_none_has_it():
+    assert answered("When is the kiln serviced?", source("The kiln is old.")).citations[0].quote == "The kiln is old."
+
+
+@pytest.mark.parametrize(
+    ("question", "other", "told"),
+    [
+        ("What does my brother do?", "My sister is a nurse in Leeds.", "My brother drives a crane."),
+        ("What is my wife's job?", "My boss is a chemist.", "My wife teaches maths."),
+        ("Who is my dentist?", "My vet is Dr. Moreau.", "My dentist is Dr. Osei."),
+        ("我哥哥做什么工作？", "我妹妹在深圳做配音。", "我哥在东莞开叉车。"),
+        ("我妻子的生日是哪天？", "我妈的生日是十二月二号。", "老婆生日是十五号。"),
+        (
+            "What time does the Thursday class begin?",
+            "The Tuesday class starts at 6.30.",
+            "Thursdays we start at 7.15.",
+        ),
+        ("How much did the 2022 return bring?", "The 2025 return brought 180 euros.", "The 2022 return brought 75."),
+    ],
+)
+def test_what_is_said_of_another_person_day_or_number_is_not_the_answer(question, other, told):
+    assert answered(question, source(other), source(told, 0.7)).text.startswith(told)
+    assert answered(question, source(other)) is None
+
+
+def test_what_another_speaker_says_of_themselves_is_not_the_answer():
+    sources = [
+        source("The crane is broken.", 1.0, speaker="Ada"),
+        source("I live in Graz.", 0.9, speaker="Tom"),
+    ]
+
+    assert answered("Where does Tom live?", *sources).text == "I live in Graz. [1]"
+
+
+def test_a_question_for_somebody_whom_nothing_names_is_not_answered():
+    told = source("I keep bees on the roof.", speaker="Tom")
+
+    assert answered("What does Caroline keep on the roof?", told) is None
+    assert answered("What does Tom keep on the roof on Friday?", told).text == "I keep bees on the roof. [1]"
+    assert answered("What does Caroline keep on the roof?", source(told.text)).text == "I keep bees on the roof. [1]"
+    assert answered("What does Caroline keep?", source("卡罗琳养蜂。", speaker="阿杰")).text == "卡罗琳养蜂。 [1]"
+
+
+def test_a_question_of_two_parts_gets_both():
+    sources = [
+        source("My landlord is Mr. Haddad."),
+        source("My landlord loves old clocks.", 0.95),
+        source("The landlord wants the rent on the 3rd of the month.", 0.7),
+    ]
+
+    composed = answered("Who is my landlord and when does he want the rent?", *sources, max_tokens=200)
+
+    assert [one.quote for one in composed.citations] == [sources[0].text, sources[2].text]
+
+
+def test_one_memory_that_serves_both_parts_is_enough():
+    sources = [
+        source("My landlord Mr. Haddad wants the rent on the 3rd of the month."),
+        source("My landlord Mr. Haddad came on the 5th.", 0.8),
+    ]
+
+    composed = answered("Who is my landlord and when does he want the rent?", *sources, max_tokens=200)
+
+    assert [one.quote for one in composed.citations] == [sources[0].text]
 
 
 def test_several_things_stand_on_a_line_each_with_its_memory():
@@ -48,7 +169,7 @@ def test_several_things_stand_on_a_line_each_with_its_memory():
         source(f"Bruno collects {what}.", 1 - place / 50) for place, what in enumerate(("stamps", "maps", "keys"))
     ]
 
-    composed = answered("What does Bruno collect?", *sources)
+    composed = answered("Which things does Bruno collect?", *sources)
 
     assert composed.text.splitlines() == [
         "Bruno collects stamps. [1]",
@@ -136,7 +257,7 @@ def test_the_budget_is_kept_and_every_quote_stands_in_its_memory(question, max_t
     composed = answered(question, *sources, max_tokens=max_tokens)
 
     if composed is None:
-        assert max_tokens < 30
+        assert max_tokens < 45
         return
     assert composed.tokens == count_tokens(composed.text) <= max_tokens
     texts = {one.memory_id: one.text for one in sources}
@@ -148,7 +269,7 @@ def test_the_budget_is_kept_and_every_quote_stands_in_its_memory(question, max_t
 
 def test_what_is_far_below_the_best_is_not_quoted_to_fill_the_budget():
     composed = answered(
-        "Where does Bruno live?", source("Bruno lives in Graz."), source("The soup was too salty.", 0.1), max_tokens=60
+        "Where does Bruno live?", source("Bruno lives in Graz."), source("The soup was too salty.", 0.8), max_tokens=900
     )
 
     assert composed.text == "Bruno lives in Graz. [1]"
@@ -195,11 +316,11 @@ def test_the_same_words_as_a_quotation_and_with_what_is_newer_do_not_stand_for_e
     newer = Newer(uuid.uuid4(), "4411", "The door code is 9920.", datetime(2024, 6, 1, tzinfo=UTC))
     sources = [
         source(words, label="Eve (quoted): ", marked=True),
-        source(words, 0.9),
-        source(words, 0.8, newer=[newer]),
+        source(words, 0.99),
+        source(words, 0.98, newer=[newer]),
     ]
 
-    composed = answered("What is the door code?", *sources, max_tokens=100)
+    composed = answered("Which codes does the door have?", *sources, max_tokens=100)
 
     assert composed.text.splitlines() == [
         f"Eve (quoted): “{words}” [1]",
@@ -243,12 +364,6 @@ def test_nothing_is_answered_from_nothing():
     assert answered("Where is it?", source("?!")) is None
 
 
-def test_so_many_excerpts_at_most_are_compared_by_meaning():
-    sources = [source("One is red. Two is blue. Three is green.") for _ in range(10)]
-
-    assert len(excerpts("Which is red?", sources)) == MOST_EXCERPTS
-
-
 @pytest.mark.parametrize(
     "text", ["so, " * 5_000, "we " + " " * 18_000 + "and I", "a" * 20_000, "走，" * 7_000, "and I " * 3_000]
 )
@@ -258,4 +373,4 @@ def test_what_is_quoted_of_odd_texts_is_short_and_stands_there(text):
     composed = answered("How old is the kiln?", told)
 
     assert composed is None or composed.tokens <= 60
-    assert all(one.end - one.start <= 400 and one.text for one in excerpts("How old is the kiln?", [told]))
+    assert all(0 < len(one.text) <= 400 for one in excerpts("How old is the kiln?", [told]))

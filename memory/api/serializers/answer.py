@@ -14,7 +14,7 @@ from memory.text.response_schemas import find_schema_fault
 
 LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS = 16, 1000
 # Where a request names no `max_tokens`: of quotes, and of what a model writes.
-QUOTED_TOKENS, WRITTEN_TOKENS = 60, 400
+QUOTED_TOKENS, WRITTEN_TOKENS = 120, 400
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})

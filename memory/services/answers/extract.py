@@ -97,6 +97,7 @@ def _source(hit: Hit) -> Source:
         text=hit.text,
         said=hit.occurred_at,
         score=hit.score,
+        speaker=hit.speaker,
         label=f"{hit.speaker or hit.role}{QUOTED}: " if hit.suspected else "",
         marked=hit.suspected,
         newer=[Newer(later.memory_id, later.words, later.text, later.occurred_at) for later in hit.later],

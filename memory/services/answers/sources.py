@@ -1,4 +1,4 @@
-"""What an answer may rest on: the memories that were found, numbered as the context pack numbers them."""
+"""Finds the memories that an answer may rest on, numbered as in the context pack."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from memory.retrieval.hits import Hit
 from memory.services.activation.prefix import count_pack_tokens
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
-from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory, Scope
-
-# How relevant the best hit must be: where half of the questions belong to the namespace, nine in ten such hits are
-# what is looked for. To quote what does not answer is worse than to show it as a hit: it is more than the usual floor.
-LEAST_RELEVANCE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +66,8 @@ class AnswerSources:
 def find_sources(
     scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms, beside: Sequence[Scope] = ()
 ) -> AnswerSources:
-    """Searches, and keeps a pack and audit events as `query` does. Nothing is quoted without a hit of LEAST_RELEVANCE;
-    a model, which can say that nothing answers, is asked from the policy's floor on.
+    """Searches, and keeps a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
+    whether anything is answered, as it decides `answerable`.
 
     For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: as `query` takes
     it. Raises EmbeddingUnavailable, SearchTimedOut.
@@ -81,17 +76,9 @@ def find_sources(
     found = query(scope, ask, session=session, max_tokens=room, beside=beside)
     hits = found.retrieval.hits
     no_answer = None
-    if not (found.answerable if terms.model else _is_quotable(scope, hits)):
+    if not found.answerable:
         no_answer = NoAnswer.BELOW_FLOOR if hits else NoAnswer.NOTHING_FOUND
     return AnswerSources(scope, session, ask, terms, found, _number(found), no_answer)
-
-
-def _is_quotable(scope: Scope, hits: Sequence[Hit]) -> bool:
-    """Whether a hit is relevant enough to be quoted; any is where the policy's floor is 0, which asks for no judgement
-    (of an embedding model that relevance was not learned from)."""
-    floor = in_force(scope.namespace_id).policy.relevance_floor
-    least = max(floor, LEAST_RELEVANCE) if floor else 0.0
-    return any(hit.relevance >= least for hit in hits)
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:

@@ -4678,7 +4678,7 @@ export interface components {
             session_id?: string;
             /** @description `extractive` quotes; `provider/model` names one of the configured ones. Left out: the configured one for answers, or quotes where there is none */
             model?: string | null;
-            /** @description Tokens that `answer` may have; left out: 60 for quotes, 400 for a model */
+            /** @description Tokens that `answer` may have; left out: 120 for quotes, 400 for a model */
             max_tokens?: number;
             /** @description A JSON schema (of an object) that a model's answer is to follow; it comes in `structured_output` */
             response_schema?: {
@@ -9412,7 +9412,7 @@ export interface components {
             session_id?: string;
             /** @description `extractive` quotes; `provider/model` names one of the configured ones. Left out: the configured one for answers, or quotes where there is none */
             model?: string | null;
-            /** @description Tokens that `answer` may have; left out: 60 for quotes, 400 for a model */
+            /** @description Tokens that `answer` may have; left out: 120 for quotes, 400 for a model */
             max_tokens?: number;
             /** @description A JSON schema (of an object) that a model's answer is to follow; it comes in `structured_output` */
             response_schema?: {
