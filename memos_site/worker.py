@@ -1,14 +1,14 @@
-"""django-q's cluster, which ends as a whole when one of its processes is killed.
+"""Run django-q's clusters, one for each priority of jobs; all of them end when one of their processes is killed.
 
-What it does beside the jobs themselves, and what delivers to webhooks, is threads of one process: each process of its
-own takes 10 MB of what all share.
+The threads of one process feed the workers, record results and deliver to webhooks: a process for each would take
+10 MB more.
 
-Its processes share queues and locks in memory. An idle worker waits inside the lock of the task queue: killed there, it
-leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while all look alive. A
-queue that was cut off in the midst of a message is as useless. So everything is started anew (crash-only software:
-Candea and Fox, HotOS 2003) by whoever watches the cluster: `make run`, or a container's restart policy. A job that was
-under way goes on when its heartbeat has been missed. And none of its processes outlives the one that started it: a
-worker whose guard is gone would hold its memory and its connections for ever.
+The processes of a cluster share queues and locks in memory. An idle worker waits inside the lock of the task queue:
+killed there, it leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more
+while all look alive. A queue that was cut off within a message is as useless. So everything is restarted
+(crash-only software: Candea and Fox, HotOS 2003) by the supervisor of the workers: `make run`, or a container's
+restart policy. A job that was under way goes on when its heartbeat has been missed. And no process outlives the one
+that started it: a worker whose guard is gone would hold its memory and its connections for ever.
 """
 
 from __future__ import annotations
@@ -19,27 +19,64 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
-from django.db import connection
-from django_q.brokers import Broker
+from django.db import connection, connections
 from django_q.cluster import Sentinel
+from django_q.conf import Conf
 from django_q.monitor import monitor
 from django_q.pusher import pusher
+from setproctitle import setproctitle
 
+from memory.enums import JobPriority
+from memory.services.jobs.broker import FairBroker
+from memory.services.jobs.lanes import CLUSTERS
 from memory.services.webhooks.courier import Courier
 from memos_site.embedded import die_with_parent
 
 log = logging.getLogger("memos.worker")
 
-# How the guard itself ends a worker that was too long at a job; that one waits in no queue.
+# Exit statuses of a worker that its guard ends after a timeout; such a worker waits in no queue.
 _ENDED_BY_GUARD = (0, -signal.SIGTERM)
+# Long jobs leave the processor to short ones.
+_LONG_NICENESS = 5
+
+
+def run_clusters(priorities: Sequence[JobPriority]) -> None:
+    """Run a cluster for each of the priorities until SIGTERM or SIGINT; end the process when one of them ends."""
+    setproctitle(f"qcluster {multiprocessing.current_process().name}")
+    connections.close_all()
+    stops = multiprocessing.Event()
+    fork = multiprocessing.get_context("fork").Process
+    guards = [fork(target=_guard, args=(priority, stops), name=priority.label) for priority in priorities]
+    for guard in guards:
+        guard.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stops.set())
+    wait([guard.sentinel for guard in guards])
+    if not stops.is_set():
+        log.critical("a cluster has ended: ending all of them")
+        _end_all()
+    for guard in guards:
+        guard.join()
+
+
+def _guard(priority: JobPriority, stops: Event) -> None:
+    """Guard the cluster of a priority, as the main function of a process."""
+    setproctitle(f"qcluster {priority.label} guard")
+    Conf.CLUSTER_NAME = CLUSTERS[priority]
+    for name, value in settings.Q_CLUSTER["ALT_CLUSTERS"].get(CLUSTERS[priority], {}).items():
+        setattr(Conf, name.upper(), value)
+    if priority is JobPriority.BULK:
+        os.nice(_LONG_NICENESS)
+    CrashOnlySentinel(stops, multiprocessing.Event(), uuid.uuid4())
 
 
 class CrashOnlySentinel(Sentinel):
@@ -83,10 +120,11 @@ class Pusher:
         return self._process.is_alive() and not self._has_ended.is_set()
 
 
-def _run_beside_jobs(tasks: Queue, stops: Event, has_pushed: Event, results: Queue, broker: Broker) -> None:
-    """What the process does: it ends after the last result, or when it is told to."""
+def _run_beside_jobs(tasks: Queue, stops: Event, has_pushed: Event, results: Queue, broker: FairBroker) -> None:
+    """Feed the workers and record results until the last one, or until SIGTERM. One cluster delivers to webhooks."""
     ends = threading.Event()
-    courier = Courier(settings.MEMOS_WEBHOOK_THREADS) if settings.MEMOS_WEBHOOK_THREADS else None
+    delivers = broker.priority is JobPriority.NORMAL and settings.MEMOS_WEBHOOK_THREADS
+    courier = Courier(settings.MEMOS_WEBHOOK_THREADS) if delivers else None
     signal.signal(signal.SIGTERM, lambda *_: ends.set())
 
     def push() -> None:
@@ -142,6 +180,11 @@ def _end_with(process: BaseProcess, name: str) -> None:
     if status in _ENDED_BY_GUARD or status > 0:
         return
     log.critical("a process of the worker was killed: ending all of them", extra={"part": name, "signal": -status})
+    _end_all()
+
+
+def _end_all() -> NoReturn:
+    """End this process and its children."""
     for child in multiprocessing.active_children():
         child.kill()
     os._exit(1)
