@@ -8,6 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
@@ -62,6 +63,7 @@ class FairBroker(ORM):
         self.priority = priority_of_cluster(self.list_key)
         self._rotation = Rotation(LANES_OF_PRIORITY[self.priority])
         self._new_turns = NewTurns()
+        self._pause = settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.list_key, {}).get("poll", Conf.POLL)
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""
@@ -72,7 +74,7 @@ class FairBroker(ORM):
         message = self._look()
         if message is None:
             # However many wait for a later attempt, looking over them takes a small part of the time.
-            time.sleep(max(Conf.POLL, 10 * (time.monotonic() - started)))
+            time.sleep(max(self._pause, 10 * (time.monotonic() - started)))
             return None
         self._rotation.advance(message.lane, message.key)
         due_again = self.timeout(message)
