@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.serving import turns
 from bench.whole_server import WholeServer
 
-LONG_TURNS, SHORT_SESSIONS, TURNS_OF_SESSION = 60_000, 100, 40
+LONG_TURNS, SHORT_SESSIONS, TURNS_OF_SESSION = 20_000, 40, 40
 
 
 def call(server: WholeServer, path: str, body: Any = None) -> Any:
@@ -60,10 +60,12 @@ def erase(server: WholeServer, number: int) -> tuple[float, float, int]:
     waiting = sum(entry["queued"] for entry in call(server, "/v1/ops/pipeline")["waiting"]["priorities"])
     asked = {"namespace": "erased", "session_id": session, "reason": "measured"}
     erasure = call(server, "/v1/erasures", asked)["id"]
-    while call(server, f"/v1/erasures/{erasure}")["status"] != "finished":
+    while True:
+        listed = call(server, "/v1/ops/jobs?kind=erase&limit=50")["jobs"]
+        job = next(each for each in listed if each["subject"] == [erasure])
+        if job["finished_at"]:
+            break
         time.sleep(0.1)
-    jobs = call(server, "/v1/ops/jobs?kind=erase&limit=50")["jobs"]
-    [job] = [job for job in jobs if job["subject"] == [erasure]]
     queued, started, finished = (
         datetime.fromisoformat(job[name]) for name in ("queued_at", "started_at", "finished_at")
     )

@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 
@@ -933,7 +934,7 @@ CACHES = {
 }
 
 # Only the ORM broker queues inside the transaction and gives a dead worker's job to another one.
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "memos",
     "orm": "default",
     "broker_class": "memory.services.jobs.broker.FairBroker",
