@@ -552,7 +552,7 @@ class JobState(TextChoices):
 
 
 class JobPriority(IntegerChoices):
-    """How soon a job is begun. What is bulk gives way while it runs, too."""
+    """The worker processes that take a job: those for erasures (interactive), short jobs (normal), long ones (bulk)."""
 
     INTERACTIVE = 0, "interactive"
     NORMAL = 1, "normal"

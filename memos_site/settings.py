@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 
@@ -548,7 +549,16 @@ MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.start
 
 # --- Background work ---------------------------------------------------------------------------------------------
 env.section("Background work")
-MEMOS_JOB_WORKERS = env.integer("MEMOS_JOB_WORKERS", 1, "Background worker processes.", minimum=1, maximum=64)
+MEMOS_JOB_WORKERS = env.integer(
+    "MEMOS_JOB_WORKERS", 1, "Worker processes for short background jobs.", minimum=1, maximum=64
+)
+MEMOS_JOB_LONG_WORKERS = env.integer(
+    "MEMOS_JOB_LONG_WORKERS",
+    1,
+    "Worker processes for long background jobs: trainings, imports, dumps, backups, calls of a language model.",
+    minimum=1,
+    maximum=64,
+)
 MEMOS_JOB_TIMEOUT_SECONDS = env.integer(
     "MEMOS_JOB_TIMEOUT_SECONDS", 60, "Seconds after which a background job is stopped.", minimum=2, maximum=86_400
 )
@@ -924,11 +934,16 @@ CACHES = {
 }
 
 # Only the ORM broker queues inside the transaction and gives a dead worker's job to another one.
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "memos",
     "orm": "default",
     "broker_class": "memory.services.jobs.broker.FairBroker",
     "workers": MEMOS_JOB_WORKERS,
+    # Beside the default cluster, which takes short jobs and runs the clock: `memory.services.jobs.lanes.CLUSTERS`.
+    "ALT_CLUSTERS": {
+        "interactive": {"workers": 1, "scheduler": False},
+        "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0},
+    },
     "timeout": MEMOS_JOB_TIMEOUT_SECONDS,
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,

@@ -1,13 +1,14 @@
-"""django-q's cluster, which ends as a whole when one of its processes is killed.
+"""Run django-q's clusters, one for each priority of jobs; all of them end when one of their processes is killed.
 
-What it does beside the jobs themselves, and what delivers to webhooks, is threads of one process: each process of its
-own takes 10 MB of what all share.
+The main process feeds the workers, records results and delivers to webhooks, each in a thread: a process for each would
+take 7 MB more. It starts no process after its first thread. Below it each cluster has a guard, which starts its
+workers.
 
-Its processes share queues and locks in memory. An idle worker waits inside the lock of the task queue: killed there, it
-leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while all look alive. A
-queue that was cut off in the midst of a message is as useless. So everything is started anew (crash-only software:
-Candea and Fox, HotOS 2003) by whoever watches the cluster: `make run`, or a container's restart policy. A job that was
-under way goes on when its heartbeat has been missed. And none of its processes outlives the one that started it: a
+The processes of a cluster share queues and locks in memory. An idle worker waits inside the lock of the task queue:
+killed there, it leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while
+all look alive. A queue that was cut off within a message is as useless. So everything is restarted (crash-only
+software: Candea and Fox, HotOS 2003) by the supervisor of the workers: `make run`, or a container's restart policy. A
+job that was under way goes on when its heartbeat has been missed. And no process outlives the one that started it: a
 worker whose guard is gone would hold its memory and its connections for ever.
 """
 
@@ -19,105 +20,149 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
-from django.db import connection
-from django_q.brokers import Broker
+from django.db import connection, connections
 from django_q.cluster import Sentinel
+from django_q.conf import Conf
 from django_q.monitor import monitor
 from django_q.pusher import pusher
+from django_q.queues import Queue
+from setproctitle import setproctitle
 
+from memory.enums import JobPriority
+from memory.services.jobs.broker import FairBroker
+from memory.services.jobs.lanes import CLUSTERS
 from memory.services.webhooks.courier import Courier
 from memos_site.embedded import die_with_parent
 
 log = logging.getLogger("memos.worker")
 
-# How the guard itself ends a worker that was too long at a job; that one waits in no queue.
+# Exit statuses of a worker that its guard ends after a timeout; such a worker waits in no queue.
 _ENDED_BY_GUARD = (0, -signal.SIGTERM)
+# Long jobs leave the processor to short ones.
+_LONG_NICENESS = 5
 
 
-class CrashOnlySentinel(Sentinel):
-    """The guard of a cluster; a process of it that is killed ends the guard and all of its processes."""
-
-    def spawn_monitor(self) -> BaseProcess:
-        """Starts the process that takes jobs from the queue, keeps how they ended, and delivers to webhooks."""
-        has_pushed = multiprocessing.Event()
-        process = self.spawn_process(
-            _run_beside_jobs, self.task_queue, self.event_out, has_pushed, self.result_queue, self.broker
-        )
-        self._pusher = Pusher(process, has_pushed)
-        return process
-
-    def spawn_pusher(self) -> Pusher:
-        """What takes jobs from the queue, in the monitor's process."""
-        return self._pusher
-
-    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
-        """Starts a process of the cluster, and a thread that waits for its end.
-
-        A thread, for the guard takes a lock of each worker before it looks whether that is alive.
-        """
-        process: BaseProcess = super().spawn_process(target, *args)
-        name = getattr(target, "__name__", "process")
-        threading.Thread(target=_end_with, args=(process, name), name=f"watch {name}", daemon=True).start()
-        return process
-
-
-class Pusher:
-    """The thread that takes jobs from the queue, as the guard looks at it: alive until `has_ended`."""
-
-    def __init__(self, process: BaseProcess, has_ended: Event) -> None:
-        self._process = process
-        self._has_ended = has_ended
-        self.pid = process.pid
-        self.name = process.name
-
-    def is_alive(self) -> bool:
-        """Whether it may still take jobs."""
-        return self._process.is_alive() and not self._has_ended.is_set()
-
-
-def _run_beside_jobs(tasks: Queue, stops: Event, has_pushed: Event, results: Queue, broker: Broker) -> None:
-    """What the process does: it ends after the last result, or when it is told to."""
-    ends = threading.Event()
-    courier = Courier(settings.MEMOS_WEBHOOK_THREADS) if settings.MEMOS_WEBHOOK_THREADS else None
-    signal.signal(signal.SIGTERM, lambda *_: ends.set())
-
-    def push() -> None:
-        while not stops.is_set():
-            # It returns early when the database does not answer.
-            pusher(tasks, stops, broker)
-            connection.close()
-        has_pushed.set()
-
-    def keep_results() -> None:
-        monitor(results, broker)
-        ends.set()
-
-    for work in (push, keep_results):
-        threading.Thread(target=_run_or_end, args=(work,), name=work.__name__, daemon=True).start()
+def run_clusters(priorities: Sequence[JobPriority]) -> None:
+    """Run a cluster for each of the priorities until SIGTERM or SIGINT; end the process when one of them ends."""
+    connections.close_all()
+    stops = multiprocessing.Event()
+    clusters = [Cluster(priority, stops) for priority in priorities]
+    for cluster in clusters:
+        cluster.guard.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stops.set())
+    for cluster in clusters:
+        cluster.start_threads()
+    delivers = JobPriority.NORMAL in priorities and settings.MEMOS_WEBHOOK_THREADS
+    courier = Courier(settings.MEMOS_WEBHOOK_THREADS) if delivers else None
     deliveries = threading.Thread(target=_run_or_end, args=(courier.run,), name="webhooks") if courier else None
     if deliveries:
         deliveries.start()
-    ends.wait()
+    wait([cluster.guard.sentinel for cluster in clusters])
+    if not stops.is_set():
+        log.critical("a cluster has ended: ending all of them")
+        _end_all()
+    for cluster in clusters:
+        cluster.guard.join()
     if courier and deliveries:
         courier.stop()
         deliveries.join()
 
 
+class Cluster:
+    """The guard of a priority's workers, and the threads of this process that feed them and record results."""
+
+    def __init__(self, priority: JobPriority, stops: Event) -> None:
+        self.name = CLUSTERS[priority]
+        self.tasks, self.results = Queue(maxsize=Conf.QUEUE_LIMIT), Queue()
+        self.stops, self.stops_pushing = stops, multiprocessing.Event()
+        self.has_pushed, self.has_recorded = multiprocessing.Event(), multiprocessing.Event()
+        fork = multiprocessing.get_context("fork").Process
+        self.guard = fork(target=self._guard, args=(priority,), name=priority.label)
+
+    def start_threads(self) -> None:
+        """Start to feed the workers, and to record results."""
+        broker = FairBroker(self.name)
+        for work in (self._push, self._record):
+            arguments = (lambda work=work: work(broker),)
+            threading.Thread(target=_run_or_end, args=arguments, name=work.__name__, daemon=True).start()
+
+    def _push(self, broker: FairBroker) -> None:
+        while not self.stops_pushing.is_set():
+            # It returns early when the database does not answer.
+            pusher(self.tasks, self.stops_pushing, broker)
+            connection.close()
+        self.has_pushed.set()
+
+    def _record(self, broker: FairBroker) -> None:
+        monitor(self.results, broker)
+        self.has_recorded.set()
+
+    def _guard(self, priority: JobPriority) -> None:
+        setproctitle(f"qcluster {priority.label} guard")
+        Conf.CLUSTER_NAME = self.name
+        for option, value in settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.name, {}).items():
+            setattr(Conf, option.upper(), value)
+        if priority is JobPriority.BULK:
+            os.nice(_LONG_NICENESS)
+        CrashOnlySentinel(self)
+
+
+class CrashOnlySentinel(Sentinel):
+    """The guard of a cluster; a worker of it that is killed ends the guard and all of its workers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.stops, multiprocessing.Event(), uuid.uuid4(), start=False)
+        self.task_queue, self.result_queue, self.event_out = cluster.tasks, cluster.results, cluster.stops_pushing
+        self._cluster = cluster
+        self.start()
+
+    def spawn_pusher(self) -> MainThread:
+        """Return the thread of the main process that feeds the workers."""
+        return MainThread(self.parent_pid, self._cluster.has_pushed)
+
+    def spawn_monitor(self) -> MainThread:
+        """Return the thread of the main process that records results."""
+        return MainThread(self.parent_pid, self._cluster.has_recorded)
+
+    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
+        """Start a worker, and a thread that waits for its end.
+
+        A thread, for the guard takes a lock of each worker before it looks whether that is alive.
+        """
+        process: BaseProcess = super().spawn_process(target, *args)
+        threading.Thread(target=_end_with, args=(process,), name="watch worker", daemon=True).start()
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class MainThread:
+    """A thread of the main process `pid` as a guard looks at it: alive until `has_ended`."""
+
+    pid: int
+    has_ended: Event
+
+    def is_alive(self) -> bool:
+        """Whether it still works."""
+        return not self.has_ended.is_set()
+
+
 def _run_or_end(work: Callable[[], None]) -> None:
-    """Runs a thread's work; an error of it ends the process, which the guard starts again."""
+    """Run a thread's work; an error in it ends the process, which its supervisor starts again."""
     try:
         work()
     except Exception:
-        log.exception("the process beside the jobs ends")
-        os._exit(1)
+        log.exception("the workers end")
+        _end_all()
 
 
 def bind_forks() -> None:
@@ -134,14 +179,19 @@ def bind_forks() -> None:
     os.register_at_fork(before=before, after_in_child=after_in_child)
 
 
-def _end_with(process: BaseProcess, name: str) -> None:
+def _end_with(process: BaseProcess) -> None:
     wait([process.sentinel])
     while (status := process.exitcode) is None:
         # The guard's own thread has just taken the status and not kept it yet.
         time.sleep(0.01)
     if status in _ENDED_BY_GUARD or status > 0:
         return
-    log.critical("a process of the worker was killed: ending all of them", extra={"part": name, "signal": -status})
+    log.critical("a worker was killed: ending all of them", extra={"signal": -status})
+    _end_all()
+
+
+def _end_all() -> NoReturn:
+    """End this process and its children."""
     for child in multiprocessing.active_children():
         child.kill()
     os._exit(1)

@@ -9,6 +9,7 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from memory.services.jobs.broker import FairBroker
+from memory.services.jobs.lanes import CLUSTERS
 
 
 class _PatientBroker(FairBroker):
@@ -19,15 +20,16 @@ class _PatientBroker(FairBroker):
 
 
 def work_off() -> int:
-    """Runs what is due, until nothing is; returns how many messages that were."""
-    broker = _PatientBroker()
+    """Runs what is due, of each priority in turn, until nothing is; returns how many messages that were."""
+    brokers = [_PatientBroker(cluster) for cluster in CLUSTERS.values()]
     count = 0
-    while OrmQ.objects.filter(lock__lt=timezone.now()).exists():
-        for message_id, payload in broker.dequeue() or []:
-            task = SignedPackage.loads(payload)
-            pydoc.locate(task["func"])(*task["args"], **task["kwargs"])
-            broker.acknowledge(message_id)
-            count += 1
+    while due := [broker for broker in brokers if broker.queue_size()]:
+        for broker in due:
+            for message_id, payload in broker.dequeue() or []:
+                task = SignedPackage.loads(payload)
+                pydoc.locate(task["func"])(*task["args"], **task["kwargs"])
+                broker.acknowledge(message_id)
+                count += 1
     return count
 
 

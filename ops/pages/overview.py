@@ -193,6 +193,7 @@ def _of_health(checks: Mapping[str, str]) -> list[Concern]:
         "redis": ("bad", _("Redis does not answer: queries go without the session window.")),
         "embedding": ("bad", _("The embedding model does not work: queries are refused, new memories wait.")),
         "worker": ("weak", _("No worker has a heartbeat: summaries and delayed vectors wait. `make run` starts one.")),
+        "queue": ("weak", _("Jobs wait for longer than they should: manage.py doctor says which.")),
         "backup": ("bad", _("The last scheduled backup failed: manage.py doctor says why.")),
     }
     if "overdue" in checks.get("backup", ""):

@@ -16,9 +16,9 @@ from ops.pages.links import page_link
 from ops.words import Words
 
 PRIORITIES: dict[JobPriority, tuple[Words, Words]] = {
-    JobPriority.INTERACTIVE: (gettext_lazy("Interactive"), gettext_lazy("Somebody waits for it: goes first")),
-    JobPriority.NORMAL: (gettext_lazy("Normal"), gettext_lazy("Summaries, facts, vectors")),
-    JobPriority.BULK: (gettext_lazy("Bulk"), gettext_lazy("Long work: gives way to the others")),
+    JobPriority.INTERACTIVE: (gettext_lazy("Interactive"), gettext_lazy("Erasures, in a worker of their own")),
+    JobPriority.NORMAL: (gettext_lazy("Normal"), gettext_lazy("Short jobs: summaries, settling, vectors")),
+    JobPriority.BULK: (gettext_lazy("Bulk"), gettext_lazy("Long jobs: imports, trainings, summaries by a model")),
 }
 
 

@@ -45,7 +45,7 @@ def test_with_everything_there_it_is_ready(olga):
     assert answer.status_code == 200
     assert answer.json() == {
         "status": "ok",
-        "checks": {"database": "ok", "redis": "ok", "embedding": "ok", "worker": "ok"},
+        "checks": {"database": "ok", "redis": "ok", "embedding": "ok", "worker": "ok", "queue": "ok"},
     }
 
 

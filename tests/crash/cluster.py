@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -29,7 +29,9 @@ ATTEMPTS = 2
 class Cluster:
     """`manage.py qcluster` on the tests' database, with other settings (`environment`) and perhaps a language model."""
 
-    def __init__(self, log: Path, *, model: Endpoint | None = None, **environment: str) -> None:
+    def __init__(
+        self, log: Path, *, model: Endpoint | None = None, arguments: Sequence[str] = (), **environment: str
+    ) -> None:
         base, _, query = os.environ["DATABASE_URL"].partition("?")
         database = base.rpartition("/")[0] + f"/{connection.settings_dict['NAME']}" + (f"?{query}" if query else "")
         settings = {
@@ -48,6 +50,7 @@ class Cluster:
             }
         self._log = log.open("wb")
         self._environment = {**os.environ, **settings, **environment}
+        self._arguments = arguments
         self.process = self._started()
 
     def start_again(self) -> None:
@@ -64,7 +67,7 @@ class Cluster:
 
     def _started(self) -> psutil.Popen:
         return psutil.Popen(
-            [sys.executable, "manage.py", "qcluster"],
+            [sys.executable, "manage.py", "qcluster", *self._arguments],
             cwd=ROOT,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,9 @@ def test_whoever_is_killed_no_job_of_any_priority_is_lost(alice, bob, cluster):
     jobs = Job.objects.across_namespaces().filter(kind=KIND.name)
     for number in range(EACH):
         for tenant, priority in ((alice, JobPriority.NORMAL), (alice, JobPriority.BULK), (bob, JobPriority.BULK)):
-            enqueue(KIND, tenant.scope.namespace_id, priority=priority)
+            enqueue(replace(KIND, priority=priority), tenant.scope.namespace_id)
         if number % 10 == 0:
-            enqueue(KIND, bob.scope.namespace_id, priority=JobPriority.INTERACTIVE)
+            enqueue(replace(KIND, priority=JobPriority.INTERACTIVE), bob.scope.namespace_id)
     total = jobs.count()
 
     def done(count: int) -> bool:

@@ -22,13 +22,13 @@ def summarised(server: Server, namespace: str) -> bool:
     return bool(rows)
 
 
-@pytest.mark.parametrize("place", [0, 1], ids=["first", "second"])
-def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, place):
-    assert summarised(server, f"before-{place}")
-    [guard] = server.part("qcluster worker").children()
-    guard.children()[place].kill()
+@pytest.mark.parametrize("priority", ["interactive", "normal"])
+def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, priority):
+    assert summarised(server, f"before-{priority}")
+    [worker] = server.part(f"{priority} guard").children()
+    worker.kill()
 
-    assert summarised(server, f"after-{place}")
+    assert summarised(server, f"after-{priority}")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -36,9 +36,9 @@ def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, p
 def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, part):
     cluster = Cluster(tmp_path / "cluster.log")
     try:
-        # The guard, the worker, and the process beside it, which it starts.
-        wait_for(lambda: len(cluster.process.children(recursive=True)) >= 3, what="all of the worker")
-        [guard] = cluster.process.children()
+        # Of each priority the guard, and the worker that it starts.
+        wait_for(lambda: len(cluster.process.children(recursive=True)) >= 6, what="all of the workers")
+        guard = cluster.process.children()[0]
         below = cluster.process.children(recursive=True)
         (cluster.process if part == "main" else guard).kill()
 

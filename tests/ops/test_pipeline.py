@@ -126,11 +126,11 @@ def test_it_says_who_waits_and_how_far_the_background_is_behind(world, staff, gr
         return {words[0]: " ".join(words[1:]) for words in texts}
 
     shown = waiting(staff)
-    assert shown["Normal"].startswith("Summaries, facts, vectors 4 0 ")
+    assert shown["Normal"].startswith("Short jobs: summaries, settling, vectors 4 0 ")
     assert (shown["harbour"][:3], shown["bakery"][:3]) == ("3 0", "1 0")
     assert "late" in shown["Comparing"]
     baker = waiting(grant_console("bakery"))
-    assert baker["Normal"].startswith("Summaries, facts, vectors 1 0 ")
+    assert baker["Normal"].startswith("Short jobs: summaries, settling, vectors 1 0 ")
     assert "harbour" not in baker
     bulk = Job.objects.across_namespaces().filter(namespace_id=bakery)
     bulk.update(priority=JobPriority.BULK)

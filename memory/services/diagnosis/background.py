@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django_q.models import OrmQ
 
 from memory.models import Job
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.jobs.lag import EXPECTED, measure_lag
 from memory.services.jobs.schedules import LATE_PERIODS, schedule_states
+from memory.services.jobs.waiting import describe_overdue
 from memory.services.monitoring import stats
 from memory.services.webhooks.log import count_webhooks
 from memory.types import system_access
@@ -25,11 +25,10 @@ def worker() -> Finding:
 
 
 def queue(*, now: datetime) -> Finding:
-    patience = timedelta(seconds=2 * settings.MEMOS_JOB_RETRY_SECONDS)
-    overdue = OrmQ.objects.filter(lock__lt=now - patience).count()
-    if overdue:
-        what = f"{overdue} jobs wait for more than {patience.total_seconds():.0f} s"
-        return Finding(WARN, "queue", what, f"no worker, or too few (MEMOS_JOB_WORKERS); {START_WORKER}")
+    """Whether the jobs of each priority are begun in time."""
+    if overdue := describe_overdue(now=now):
+        fix = f"no worker, or too few (MEMOS_JOB_WORKERS, of bulk ones MEMOS_JOB_LONG_WORKERS); {START_WORKER}"
+        return Finding(WARN, "queue", overdue, fix)
     return Finding(OK, "queue", f"{OrmQ.objects.count()} jobs, none overdue")
 
 

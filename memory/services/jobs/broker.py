@@ -1,19 +1,23 @@
-"""The queue in PostgreSQL, from which django-q's worker takes fairly: by priority, and from each namespace in turn."""
+"""The queue in PostgreSQL, from which a cluster takes the messages of its priority, from each namespace in turn."""
 
 from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
-from memory.services.jobs.lanes import CLOCK_KEY, Lane, Rotation
+from memory.enums import JobPriority
+from memory.services.jobs.lanes import LANES_OF_PRIORITY, Lane, Rotation, priority_of_cluster
 from memory.services.jobs.new_turns import NewTurns
 
 # The first that is due of each lane, from the key after the one that was served last and then from the beginning.
@@ -43,12 +47,12 @@ class _Message(NamedTuple):
 
 
 class FairBroker(ORM):
-    """Takes the next message as `lanes` says; one that is not acknowledged comes again, after
+    """Gives the cluster `list_key` the next message of its priority; one that is not acknowledged comes again, after
     MEMOS_JOB_RETRY_SECONDS.
     """
 
     def __init__(self, list_key: str | None = None) -> None:
-        super().__init__(list_key or CLOCK_KEY)
+        super().__init__(list_key)
         self._begin()
 
     def __setstate__(self, state: Any) -> None:
@@ -56,27 +60,26 @@ class FairBroker(ORM):
         self._begin()
 
     def _begin(self) -> None:
-        self._rotation = Rotation()
+        self.priority = priority_of_cluster(self.list_key)
+        self._rotation = Rotation(LANES_OF_PRIORITY[self.priority])
         self._new_turns = NewTurns()
-        # Messages of bulk jobs that were taken here and may be under way.
-        self._bulk: set[int] = set()
+        self._pause = settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.list_key, {}).get("poll", Conf.POLL)
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""
         self.get_connection()
         started = time.monotonic()
-        self.follow_turns()
+        if self.priority is JobPriority.NORMAL:
+            self.follow_turns()
         message = self._look()
         if message is None:
             # However many wait for a later attempt, looking over them takes a small part of the time.
-            time.sleep(max(Conf.POLL, 10 * (time.monotonic() - started)))
+            time.sleep(max(self._pause, 10 * (time.monotonic() - started)))
             return None
         self._rotation.advance(message.lane, message.key)
         due_again = self.timeout(message)
         if not OrmQ.objects.filter(pk=message.id, lock=message.lock).update(lock=due_again):
             return []
-        if message.lane is Lane.BULK:
-            self._bulk.add(message.id)
         return [(message.id, message.payload)]
 
     def follow_turns(self) -> None:
@@ -84,18 +87,19 @@ class FairBroker(ORM):
         self._new_turns.look(now=timezone.now())
 
     def queue_size(self) -> int:
-        """How many messages of any lane are due."""
+        """Count the messages of this cluster that are due."""
         return self._messages().filter(lock__lte=timezone.now()).count()
 
     def lock_size(self) -> int:
-        """How many are at a worker, or wait for another attempt."""
+        """Count the messages that a worker has, or that wait for another attempt."""
         return self._messages().filter(lock__gt=timezone.now()).count()
 
     def _messages(self) -> Any:
-        return self.get_connection().filter(key__startswith=CLOCK_KEY)
+        own = [Q(key__gte=lane.first_key, key__lte=lane.last_key) for lane in self._rotation.lanes]
+        return self.get_connection().filter(reduce(or_, own))
 
     def _look(self) -> _Message | None:
-        lanes = [lane for lane in self._rotation.order() if lane is not Lane.BULK or self._has_room_for_bulk()]
+        lanes = self._rotation.order()
         served = self._rotation.served
         with connection.cursor() as cursor:
             cursor.execute(
@@ -110,13 +114,3 @@ class FairBroker(ORM):
             )
             row = cursor.fetchone()
         return _Message(Lane(row[0]), *row[1:]) if row else None
-
-    def _has_room_for_bulk(self) -> bool:
-        """Whether a worker is left for the rest when another bulk job begins; where there is one worker, always."""
-        most = settings.MEMOS_JOB_WORKERS - 1
-        if most == 0 or len(self._bulk) < most:
-            return True
-        # A message is deleted when its job has ended, and comes again when its worker was killed.
-        under_way = OrmQ.objects.filter(pk__in=self._bulk, lock__gt=timezone.now())
-        self._bulk = set(under_way.values_list("pk", flat=True))
-        return len(self._bulk) < most

@@ -1,6 +1,7 @@
-"""In which order what waits is taken: a lane for each priority and one for the clock, in each the namespaces in turn.
+"""Name the queue's lanes by message key: one lane per priority and one for the clock; namespaces take turns in each.
 
-A message of the queue says by its key whose it is, so that the next one of each lane is a look into an index.
+Each priority has its own cluster of worker processes, so that no job waits for a job of another priority. The key of a
+message contains its priority and namespace: an index lookup finds the next message of a lane.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from enum import StrEnum
 
 from memory.enums import JobPriority
 
-# django-q's own key: of what the clock runs, and of what an older version queued.
+# django-q's own key, for the runs of schedules and for messages from older versions.
 CLOCK_KEY = "memos"
 _DIGITS = 19
 
 
 class Lane(StrEnum):
-    """Where a message waits."""
+    """A queue of messages within django-q's table."""
 
     INTERACTIVE = "interactive"
     CLOCK = "clock"
@@ -25,50 +26,55 @@ class Lane(StrEnum):
 
     @property
     def first_key(self) -> str:
-        """The least key that a message here may have."""
+        """Return the lowest key of a message in this lane."""
         return self._key("0" * _DIGITS)
 
     @property
     def last_key(self) -> str:
-        """The greatest."""
+        """Return the highest key of a message in this lane."""
         return self._key("9" * _DIGITS)
 
     def _key(self, namespace: str) -> str:
         return CLOCK_KEY if self is Lane.CLOCK else f"{CLOCK_KEY}:{self.value}:{namespace}"
 
 
-LANES = tuple(Lane)
-_OF_PRIORITY = {
-    JobPriority.INTERACTIVE: Lane.INTERACTIVE,
-    JobPriority.NORMAL: Lane.NORMAL,
-    JobPriority.BULK: Lane.BULK,
+LANES_OF_PRIORITY: dict[JobPriority, tuple[Lane, ...]] = {
+    JobPriority.INTERACTIVE: (Lane.INTERACTIVE,),
+    JobPriority.NORMAL: (Lane.CLOCK, Lane.NORMAL),
+    JobPriority.BULK: (Lane.BULK,),
 }
-# Whose turn it is. Every second is for what somebody waits for, and nobody waits for ever: of ten, one is for what is
-# bulk, however much there is of the rest. A lane that has nothing leaves its turn to the others, in the order of Lane.
-TURNS = (
-    *(Lane.INTERACTIVE, Lane.CLOCK, Lane.INTERACTIVE, Lane.NORMAL, Lane.INTERACTIVE),
-    *(Lane.CLOCK, Lane.INTERACTIVE, Lane.NORMAL, Lane.INTERACTIVE, Lane.BULK),
-)
+# Django-q's names of the clusters. Its default cluster runs the schedules.
+CLUSTERS = {priority: priority.label for priority in JobPriority} | {JobPriority.NORMAL: CLOCK_KEY}
+_PRIORITY_OF_CLUSTER = {cluster: priority for priority, cluster in CLUSTERS.items()}
 
 
 def key_of(priority: JobPriority, namespace_id: int) -> str:
-    """The key of the messages of a namespace's jobs (0: of the system) of this priority."""
-    return f"{CLOCK_KEY}:{_OF_PRIORITY[priority].value}:{namespace_id:0{_DIGITS}d}"
+    """Return the message key for jobs of this priority in a namespace (0: the system)."""
+    return f"{CLOCK_KEY}:{priority.label}:{namespace_id:0{_DIGITS}d}"
+
+
+def priority_of_cluster(cluster: str) -> JobPriority:
+    """Return the priority whose jobs a cluster takes."""
+    return _PRIORITY_OF_CLUSTER[cluster]
 
 
 @dataclass(slots=True)
 class Rotation:
-    """Whose turn it is, and in each lane which key was served last: the next greater one is next."""
+    """Round-robin over lanes and, within each lane, over keys: the next key is the one after the last served."""
 
+    lanes: tuple[Lane, ...]
     turn: int = 0
-    served: dict[Lane, str] = field(default_factory=lambda: {lane: lane.last_key for lane in LANES})
+    served: dict[Lane, str] = field(default_factory=dict)
 
-    def order(self) -> list[Lane]:
-        """The lanes in the order in which they may give a message now."""
-        first = TURNS[self.turn % len(TURNS)]
-        return [first, *(lane for lane in LANES if lane is not first)]
+    def __post_init__(self) -> None:
+        self.served = {lane: lane.last_key for lane in self.lanes}
+
+    def order(self) -> tuple[Lane, ...]:
+        """Return the lanes in the order to look at them: an empty lane passes its turn on."""
+        first = self.turn % len(self.lanes)
+        return self.lanes[first:] + self.lanes[:first]
 
     def advance(self, lane: Lane, key: str) -> None:
-        """Notes that a message of `lane` was taken."""
+        """Record that a message of `lane` was taken."""
         self.turn += 1
         self.served[lane] = key

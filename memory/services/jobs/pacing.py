@@ -1,4 +1,4 @@
-"""Background work takes what requests leave: it pauses between its steps, and ends early for what is more urgent."""
+"""Background work takes what requests leave: it pauses between its steps, and ends early for other namespaces."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ WORK_PER_OWN = 3.0
 # How old what is known of the load, of those that wait and of the lag may be.
 LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
-# Whoever waits, a job does something before it ends.
-LEAST_SECONDS = 1.0
 LAG_SECONDS = 10.0
 
-# Jobs that were never begun, so that one between two attempts stops nobody.
+# Jobs that were never begun, so that one between two attempts stops nobody. Those of other priorities have workers of
+# their own.
 _OTHERS = """
-SELECT coalesce(bool_or(priority < %(priority)s), false),
-       coalesce(bool_or(priority = %(priority)s AND namespace_id <> %(namespace_id)s), false)
-FROM memory_job WHERE state = 'queued' AND started_at IS NULL AND priority <= %(priority)s
+SELECT EXISTS (
+    SELECT FROM memory_job
+    WHERE state = 'queued' AND started_at IS NULL AND priority = %(priority)s AND namespace_id <> %(namespace_id)s
+)
 """
 
 
@@ -113,7 +113,7 @@ class Pace:
         self._namespace_id = namespace_id
         self._begun_at = self._others_at = time.monotonic()
         self._resume()
-        self._others: tuple[bool, bool] = (False, False)
+        self._others_wait = False
         self.gave_way = False
 
     def begin(self) -> None:
@@ -124,20 +124,17 @@ class Pace:
         self._begun_at = time.monotonic()
 
     def give_way(self, *, at_least: float = 5.0) -> bool:
-        """Pauses as requests want it; whether the job should end here and go on later, for others wait. `gave_way` says
-        so from then on.
+        """Pauses as requests want it; whether the job should end here and go on later, for it has run `at_least`
+        seconds, and another namespace's job of its priority waits. `gave_way` says so from then on.
 
-        To be called between two steps, outside of transactions. Who is more urgent ends a job soon, who is as urgent,
-        of another namespace, after `at_least` seconds.
+        To be called between two steps, outside of transactions.
         """
         if self._priority is JobPriority.INTERACTIVE:
             return False
         _process.look_at_lag()
         self._reckon()
         self._pause()
-        more_urgent, as_urgent = self._look_at_others()
-        ran = time.monotonic() - self._begun_at
-        self.gave_way = (more_urgent and ran > LEAST_SECONDS) or (as_urgent and ran > at_least)
+        self.gave_way = time.monotonic() - self._begun_at > at_least and self._look_at_others()
         return self.gave_way
 
     def end(self) -> None:
@@ -164,23 +161,22 @@ class Pace:
         self._resumed_at, self._used = time.monotonic(), time.process_time()
 
     def _pause(self) -> None:
-        """Waits for what is owed, as long as there is load, and nobody more urgent waits for this job's end."""
-        while _process.owed >= SHORTEST_PAUSE_SECONDS and not self._look_at_others()[0]:
+        """Waits for what is owed, as long as there is load."""
+        while _process.owed >= SHORTEST_PAUSE_SECONDS:
             step = min(LOOK_SECONDS, _process.owed)
             time.sleep(step)
             is_quiet = share_of(_process.reader.read(), _process.lag) == 1.0
             _process.owed = 0.0 if is_quiet else _process.owed - step
         self._resume()
 
-    def _look_at_others(self) -> tuple[bool, bool]:
+    def _look_at_others(self) -> bool:
         now = time.monotonic()
         if now - self._others_at > OTHERS_SECONDS:
             self._others_at = now
             with reach.across_namespaces():
                 parameters = {"priority": self._priority, "namespace_id": self._namespace_id}
-                [(more_urgent, as_urgent)] = fetch(_OTHERS, parameters, prepared=False)
-            self._others = bool(more_urgent), bool(as_urgent)
-        return self._others
+                [(self._others_wait,)] = fetch(_OTHERS, parameters, prepared=False)
+        return self._others_wait
 
 
 def spare_processors(connection: BaseDatabaseWrapper, **_signal: Any) -> None:

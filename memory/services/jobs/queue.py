@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +9,10 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+from django_q.brokers import Broker
 from django_q.models import Failure, OrmQ
 from django_q.tasks import async_task
 
@@ -20,7 +21,6 @@ from memory.enums import JobPriority, JobState
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.postgresql import reach
-from memory.services.jobs.broker import FairBroker
 from memory.services.jobs.lanes import key_of
 
 
@@ -30,35 +30,36 @@ class Kind:
 
     `of_namespace`: its first argument is the id of the namespace that the job belongs to; without, the job is the
     system's. `once`: while a job with the same arguments waits no second one is queued; one that runs is run once more
-    when it has ended, for what was asked for meanwhile. `priority`: interactive where a person waits for it, bulk for
-    what takes long and may.
+    when it has ended, for what was asked for meanwhile. `priority`: whose workers take it; bulk for what may take
+    minutes. `asks_model`: where language models are enabled it waits for one, and is bulk for that reason.
     """
 
     name: str
     of_namespace: bool = True
     once: bool = True
     priority: JobPriority = JobPriority.NORMAL
+    asks_model: bool = False
 
 
-CONDENSE = Kind("condense_session")
+CONDENSE = Kind("condense_session", asks_model=True)
 EMBED_PENDING = Kind("embed_pending", of_namespace=False)
 EVALUATE = Kind("evaluate", priority=JobPriority.BULK)
 ERASE = Kind("erase", priority=JobPriority.INTERACTIVE)
-SETTLE = Kind("settle_memory", priority=JobPriority.INTERACTIVE)
-PROJECT = Kind("project_memories", priority=JobPriority.INTERACTIVE)
-RENEW_SUMMARY = Kind("renew_summary")
+SETTLE = Kind("settle_memory")
+PROJECT = Kind("project_memories")
+RENEW_SUMMARY = Kind("renew_summary", asks_model=True)
 BACK_UP = Kind("back_up", of_namespace=False, priority=JobPriority.BULK)
-EXTRACT = Kind("extract_facts")
+EXTRACT = Kind("extract_facts", asks_model=True)
 HELP_SETTLING = Kind("help_settling", of_namespace=False)
 FOLLOW_SOURCES = Kind("follow_sources")
-READ_PREFERENCES = Kind("read_preferences")
+READ_PREFERENCES = Kind("read_preferences", asks_model=True)
 GROW_TREE = Kind("grow_tree")
-READ_FILE = Kind("read_document_file")
+READ_FILE = Kind("read_document_file", priority=JobPriority.BULK)
 CHANGE_MEMORIES = Kind("change_memories", priority=JobPriority.BULK)
 IMPORT = Kind("import_memories", priority=JobPriority.BULK)
-BUILD_ACTIVATION = Kind("build_activation")
-EXPORT_TRAINING = Kind("export_training")
-TRAIN_ADAPTER = Kind("train_adapter")
+BUILD_ACTIVATION = Kind("build_activation", priority=JobPriority.BULK)
+EXPORT_TRAINING = Kind("export_training", priority=JobPriority.BULK)
+TRAIN_ADAPTER = Kind("train_adapter", priority=JobPriority.BULK)
 DUMP_CUBE = Kind("dump_cube", priority=JobPriority.BULK)
 LOAD_CUBE = Kind("load_cube", priority=JobPriority.BULK)
 # Their second argument is the name of a session.
@@ -79,8 +80,8 @@ SELECT asked.id, %(namespace_id)s, %(kind)s, asked.arguments::jsonb, '', %(once)
        0, false, '', '', '', %(now)s
 FROM unnest(%(ids)s::uuid[], %(arguments)s::text[]) AS asked (id, arguments)
 ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
-DO UPDATE SET again = memory_job.state = 'running', priority = least(memory_job.priority, excluded.priority)
-RETURNING id, arguments::text, state, queue_message_id, priority
+DO UPDATE SET again = memory_job.state = 'running'
+RETURNING id, arguments::text, state, queue_message_id
 """
 _NOTE_MESSAGES = """
 UPDATE memory_job SET queue_message_id = sent.message_id
@@ -89,7 +90,7 @@ WHERE namespace_id = %(namespace_id)s AND memory_job.id = sent.id
 """
 
 
-class _Messages(FairBroker):
+class _Messages(Broker):
     """Keeps what django-q would send one by one."""
 
     def __init__(self, list_key: str) -> None:
@@ -101,26 +102,19 @@ class _Messages(FairBroker):
         return 0
 
 
-def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, priority: JobPriority | None = None) -> str:
+def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> str:
     """Queues a job of `kind` with ids and names as arguments; returns its id, or that of the one there is already.
 
-    It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. Its priority is that of its kind where none is given; one that
-    waits already is moved forward by who asks with a higher one. The moments of the queue are the machine's, which its
-    workers go by, not those of the change that asks.
+    It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. The moments of the queue are the machine's, which its workers
+    go by, not those of the change that asks.
     """
-    [job_id] = enqueue_each(kind, [arguments], seconds=seconds, priority=priority)
+    [job_id] = enqueue_each(kind, [arguments], seconds=seconds)
     return job_id
 
 
-def enqueue_each(
-    kind: Kind,
-    every: Sequence[Sequence[int | str]],
-    *,
-    seconds: int | None = None,
-    priority: JobPriority | None = None,
-) -> list[str]:
+def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: int | None = None) -> list[str]:
     """As `enqueue`, with each of these arguments, which differ, and are of one namespace if the kind is."""
-    wanted = kind.priority if priority is None else priority
+    priority = JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority
     namespace_id = int(every[0][0]) if kind.of_namespace else 0
     new = {orjson.dumps(arguments): new_id() for arguments in every}
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
@@ -131,7 +125,7 @@ def enqueue_each(
             "arguments": [arguments.decode() for arguments in new],
             "once": kind.once,
             "seconds": seconds,
-            "priority": wanted,
+            "priority": priority,
             "now": timezone.now(),
         }
         if len(new) > 1:
@@ -139,24 +133,17 @@ def enqueue_each(
             fetch(_LOCK, parameters, prepared=False)
         asked = fetch(_ASK, parameters, prepared=False)
         jobs = {}
-        unsent: dict[JobPriority, list[tuple[UUID, Sequence[int | str]]]] = defaultdict(list)
-        for job_id, text, state, queue_message_id, kept in asked:
+        unsent: list[tuple[UUID, Sequence[int | str]]] = []
+        for job_id, text, state, queue_message_id in asked:
             arguments = orjson.loads(text)
             place = orjson.dumps(arguments)
             jobs[place] = str(job_id)
-            key = key_of(JobPriority(kept), namespace_id)
-            # One that waits is moved to the lane of its priority.
-            if job_id == new[place] or (state == JobState.QUEUED and not _move(queue_message_id, key)):
-                unsent[JobPriority(kept)].append((job_id, arguments))
-        for kept, some in unsent.items():
-            send_each(some, namespace_id=namespace_id, kind=kind.name, seconds=seconds, priority=kept)
+            is_lost = state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).exists()
+            if job_id == new[place] or is_lost:
+                unsent.append((job_id, arguments))
+        if unsent:
+            send_each(unsent, namespace_id=namespace_id, kind=kind.name, seconds=seconds, priority=priority)
     return [jobs[place] for place in new]
-
-
-def _move(message_id: int, key: str) -> bool:
-    """Has a message wait under `key`; False when it is gone. One that waits there is not locked: workers look at it."""
-    message = OrmQ.objects.filter(pk=message_id)
-    return message.filter(key=key).exists() or bool(message.update(key=key))
 
 
 def send_each(

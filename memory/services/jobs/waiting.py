@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -14,6 +14,7 @@ from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
 from memory.models import Namespace
 from memory.models.sql import fetch
+from memory.postgresql import reach
 from memory.services.jobs import new_turns
 from memory.services.jobs.lag import TurnLag, measure_lag
 from memory.types import Access
@@ -22,6 +23,12 @@ from memory.types import Access
 NAMED = 20
 LONGEST_WAIT_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
+# The longest acceptable time until a job is begun: beyond it, its priority has too few workers, or a stuck one.
+BEGUN_WITHIN = {
+    JobPriority.INTERACTIVE: timedelta(seconds=2),
+    JobPriority.NORMAL: timedelta(minutes=5),
+    JobPriority.BULK: timedelta(hours=1),
+}
 
 # What the clock runs is listed with the schedules.
 _OPEN = """
@@ -36,6 +43,11 @@ _BY_NAMESPACE = (
     f"SELECT namespace_id, {_FIGURES} {_OPEN} "
     "GROUP BY namespace_id ORDER BY count(*) DESC, namespace_id LIMIT %(named)s"
 )
+# Jobs between two attempts have been begun: they wait for a moment, not for a worker.
+_UNBEGUN = """
+SELECT priority, min(queued_at) FROM memory_job
+WHERE state = 'queued' AND started_at IS NULL AND schedule = '' GROUP BY priority ORDER BY priority
+"""
 # As many turns as were not read for names or not compared; one that is neither counts once.
 _NEW_TURNS = """
 SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
@@ -87,14 +99,27 @@ class Waited:
 def queue_status(access: Access, *, namespaces: Collection[str] | None = None, now: datetime) -> QueueStatus:
     """What waits in the namespaces, or in all that the caller reaches. Raises NotFound for one that it does not."""
     access = _narrow(access, namespaces)
-    reach = _reach(access)
-    by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reach, prepared=False)}
-    rows = fetch(_BY_NAMESPACE, {**reach, "named": NAMED}, prepared=False)
+    reached = _reach(access)
+    by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reached, prepared=False)}
+    rows = fetch(_BY_NAMESPACE, {**reached, "named": NAMED}, prepared=False)
     names = dict(Namespace.objects.filter(pk__in=[row[0] for row in rows]).values_list("pk", "name"))
     return QueueStatus(
         {priority: by_priority.get(priority, OpenJobs()) for priority in JobPriority},
         {names.get(row[0], ""): OpenJobs(*row[1:]) for row in rows},
         measure_lag(access, now=now),
+    )
+
+
+def describe_overdue(*, now: datetime) -> str:
+    """Name the priorities whose jobs wait for longer than BEGUN_WITHIN, with the longest wait; "" when none does."""
+    with reach.across_namespaces():
+        rows = fetch(_UNBEGUN, {}, prepared=False)
+    overdue = [(JobPriority(number), now - oldest) for number, oldest in rows]
+    return "; ".join(
+        f"{priority.label} jobs wait for {wait.total_seconds():.0f} s, more than "
+        f"{BEGUN_WITHIN[priority].total_seconds():.0f} s"
+        for priority, wait in overdue
+        if wait > BEGUN_WITHIN[priority]
     )
 
 

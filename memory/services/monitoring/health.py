@@ -17,7 +17,7 @@ from memory.postgresql import reach, replica
 from memory.postgresql.replica import Lag, ReplicaAway
 from memory.services.backup import scheduled
 from memory.services.index.embedding_model import active_model
-from memory.services.jobs.waiting import queue_status
+from memory.services.jobs.waiting import describe_overdue, queue_status
 from memory.services.memories import unsure_pairs
 from memory.services.monitoring import stats
 from memory.services.webhooks.log import count_webhooks
@@ -42,7 +42,7 @@ class Report:
 
 
 def report() -> Report:
-    """Looks at the database, Redis, the embedding model, the worker and, where there are some, replica and backups."""
+    """Looks at the database, Redis, the embedding model, the workers, what waits for them, replica and backups."""
     with replica.on_primary():
         return _report()
 
@@ -57,6 +57,7 @@ def _report() -> Report:
         with reach.across_namespaces():
             checks["embedding"] = _embedding()
             checks["worker"] = _worker()
+            checks["queue"] = describe_overdue(now=timezone.now()) or OK
             if settings.MEMOS_BACKUP_DIR:
                 checks["backup"] = _backup()
     if database != OK:
@@ -81,7 +82,8 @@ def gauges() -> dict[str, tuple[str, float]]:
         queued = {entry["name"]: entry["count"] for entry in stats.queues()}
         pairs = unsure_pairs.figures()
         webhooks = count_webhooks(system_access("metrics"))
-        waiting = queue_status(system_access("metrics"), now=timezone.now())
+        now = timezone.now()
+        waiting = queue_status(system_access("metrics"), now=now)
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
@@ -105,6 +107,13 @@ def gauges() -> dict[str, tuple[str, float]]:
         ),
         **{
             f"memos_jobs_waiting_{priority.label}": (f"Jobs of this priority that wait: {priority.label}", jobs.queued)
+            for priority, jobs in waiting.by_priority.items()
+        },
+        **{
+            f"memos_jobs_oldest_seconds_{priority.label}": (
+                f"Age of the oldest job of this priority that waits: {priority.label}",
+                max(0.0, (now - jobs.oldest).total_seconds()) if jobs.oldest else 0.0,
+            )
             for priority, jobs in waiting.by_priority.items()
         },
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},

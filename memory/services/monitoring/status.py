@@ -53,7 +53,7 @@ class TierState:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A running cluster of workers. It is alive: its heartbeat is kept for three seconds only."""
+    """The running workers of a host. They are alive: a heartbeat is kept for three seconds only."""
 
     host: str
     processes: int
@@ -114,12 +114,23 @@ def _time_tier(name: str, ask: Callable[[], Any]) -> TierState:
 
 
 def workers() -> list[Worker] | None:
-    """The clusters that beat; None when it cannot be known, for heartbeats are kept in Redis."""
+    """The workers of each host that beat; None when it cannot be known, for heartbeats are kept in Redis."""
     try:
         found = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):
         return None
-    return [Worker(stat.host, len(stat.workers), stat.tob, stat.timestamp) for stat in found]
+    clusters: dict[str, list[Stat]] = {}
+    for stat in found:
+        clusters.setdefault(stat.host, []).append(stat)
+    return [
+        Worker(
+            host,
+            sum(len(stat.workers) for stat in some),
+            min((stat.tob for stat in some if stat.tob), default=None),
+            min(stat.timestamp for stat in some),
+        )
+        for host, some in clusters.items()
+    ]
 
 
 def running(access: Access, *, limit: int) -> list[Job]:

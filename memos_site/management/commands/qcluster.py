@@ -3,25 +3,30 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from django.core.management.base import BaseCommand, CommandParser
 from django.db.backends.signals import connection_created
-from django_q import cluster
-from django_q.management.commands import qcluster
 
+from memory.enums import JobPriority
 from memory.postgresql import reach
 from memory.services.jobs.pacing import spare_processors
-from memos_site.worker import CrashOnlySentinel, bind_forks
+from memos_site.worker import bind_forks, run_clusters
 
 
-class Command(qcluster.Command):
-    help = "Starts the background worker. It ends when one of its processes is killed: have it started again."
+class Command(BaseCommand):
+    help = "Starts the background workers. It ends when one of its processes is killed: have it started again."
 
-    def handle(self, *arguments: Any, **options: Any) -> None:
-        # Looked up by name when the cluster starts; there is no setting for it.
-        cluster.Sentinel = CrashOnlySentinel
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--name",
+            choices=[priority.label for priority in JobPriority],
+            help="start the workers of one priority only, to have the others elsewhere",
+        )
+
+    def handle(self, *, name: str | None, **options: Any) -> None:
         bind_forks()
         reach.close_process()
         connection_created.connect(spare_processors)
         # Its processes share what is loaded, as long as no collection writes into it.
         gc.collect()
         gc.freeze()
-        super().handle(*arguments, **options)
+        run_clusters([priority for priority in JobPriority if name in (None, priority.label)])

@@ -1,21 +1,21 @@
-"""Who is next: people first, nobody never, and a namespace with thousands of jobs delays nobody else's first."""
+"""A cluster takes the jobs of its priority only, and a namespace with thousands of them delays no other's first."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from memory.enums import JobPriority
+from memory.enums import JobPriority, JobState
 from memory.models import Job
 from memory.models.keys import new_id
 from memory.services.jobs import manage
 from memory.services.jobs.broker import FairBroker
-from memory.services.jobs.lanes import CLOCK_KEY, TURNS, Lane, key_of
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, IMPORT, Kind, enqueue
+from memory.services.jobs.lanes import CLOCK_KEY, CLUSTERS, Lane, key_of
+from memory.services.jobs.queue import CONDENSE, ERASE, IMPORT, SETTLE, TRAIN_ADAPTER, Kind, enqueue
 from tests.job_queue import make_due, work_off
 
 pytestmark = pytest.mark.django_db
@@ -62,24 +62,24 @@ def test_namespaces_take_turns_with_what_has_waited_longest_of_each():
         assert sorted(taken[start : start + 3]) == [key_of(JobPriority.NORMAL, number) for number in (1, 2, 3)]
 
 
-def test_what_a_person_waits_for_goes_first_and_nothing_waits_for_ever():
+def test_a_cluster_takes_the_jobs_of_its_priority_whatever_else_waits():
     for priority in JobPriority:
-        fill(1, 100, priority)
-    OrmQ.objects.bulk_create(
-        OrmQ(key=CLOCK_KEY, payload="", lock=timezone.now() - timedelta(hours=1)) for _ in range(100)
-    )
-    taken = take(FairBroker(), 2 * len(TURNS))
-
-    lanes = [Lane(key.split(":")[1]) if ":" in key else Lane.CLOCK for key in taken]
-    assert lanes == [*TURNS, *TURNS]
-    assert lanes.count(Lane.BULK) == 2
-    # A job of the first kind that comes waits for one other at most.
-    assert all(Lane.INTERACTIVE in pair for pair in pairwise(lanes))
+        fill(1, 3, priority)
+    for priority in JobPriority:
+        assert take(FairBroker(CLUSTERS[priority]), 3) == [key_of(priority, 1)] * 3
+    assert not OrmQ.objects.exists()
 
 
-def test_a_lane_without_messages_leaves_its_turn_to_the_others():
-    fill(1, 12, JobPriority.BULK)
-    assert take(FairBroker(), 12) == [key_of(JobPriority.BULK, 1)] * 12
+def test_the_clock_and_the_short_jobs_take_turns():
+    fill(1, 4)
+    runs = [OrmQ(key=CLOCK_KEY, payload="", lock=timezone.now() - timedelta(hours=1)) for _ in range(4)]
+    OrmQ.objects.bulk_create(runs)
+    assert take(FairBroker(), 8) == [CLOCK_KEY, key_of(JobPriority.NORMAL, 1)] * 4
+
+
+def test_a_lane_without_messages_leaves_its_turn_to_the_other():
+    fill(1, 12)
+    assert take(FairBroker(), 12) == [key_of(JobPriority.NORMAL, 1)] * 12
 
 
 def test_messages_that_wait_for_another_attempt_stop_nobody():
@@ -101,24 +101,20 @@ def test_a_message_is_given_out_once_until_it_is_due_again():
     assert [found for found, _ in other.dequeue() or []] == [message_id]
 
 
-def test_what_an_older_version_queued_is_taken():
-    OrmQ.objects.create(key="memos", payload="old", lock=timezone.now() - timedelta(hours=1))
-    assert [payload for _, payload in FairBroker().dequeue() or []] == ["old"]
-
-
-def test_of_several_workers_one_is_left_for_what_is_not_bulk(settings):
-    settings.MEMOS_JOB_WORKERS = 3
-    fill(1, 4, JobPriority.BULK)
-    broker = FairBroker()
-    handed = [message_id for _ in range(2) for message_id, _ in broker.dequeue() or []]
-    assert len(handed) == 2
-    assert broker.dequeue() is None
-    fill(2, 1)
-    assert take(broker, 1) == [key_of(JobPriority.NORMAL, 2)]
-    # The job of one has ended.
-    broker.acknowledge(handed[0])
-    assert len(broker.dequeue() or []) == 1
-    assert broker.dequeue() is None
+def test_what_an_older_version_queued_is_worked_off(alice):
+    """It had the clock's lane alone, and later other priorities for some kinds."""
+    owner = alice.scope.namespace_id
+    oldest = enqueue(CONDENSE, owner, "s1")
+    OrmQ.objects.update(key=CLOCK_KEY)
+    for kind, priority, subject in (
+        (SETTLE, JobPriority.INTERACTIVE, str(new_id())),
+        (TRAIN_ADAPTER, JobPriority.NORMAL, str(new_id())),
+        (CONDENSE, JobPriority.BULK, "s2"),
+    ):
+        enqueue(replace(kind, priority=priority), owner, subject)
+    assert enqueue(CONDENSE, owner, "s1") == oldest
+    assert work_off() == 4
+    assert set(Job.objects.across_namespaces().values_list("state", flat=True)) == {JobState.DONE}
 
 
 def test_a_job_waits_in_the_lane_of_its_priority(alice):
@@ -127,6 +123,7 @@ def test_a_job_waits_in_the_lane_of_its_priority(alice):
         (ERASE, Lane.INTERACTIVE, (owner, str(new_id()))),
         (CONDENSE, Lane.NORMAL, (owner, "s1")),
         (IMPORT, Lane.BULK, (owner, str(new_id()))),
+        (TRAIN_ADAPTER, Lane.BULK, (owner, str(new_id()))),
     ):
         job = Job.objects.across_namespaces().get(pk=enqueue(kind, *arguments))
         message = OrmQ.objects.get(pk=job.queue_message_id)
@@ -134,16 +131,13 @@ def test_a_job_waits_in_the_lane_of_its_priority(alice):
         assert job.priority == kind.priority
 
 
-def test_who_asks_with_a_higher_priority_moves_a_job_that_waits_forward_and_nobody_moves_it_back(db):
-    job_id = enqueue(EMBED_PENDING, priority=JobPriority.BULK)
-    for wanted, kept in (
-        (JobPriority.INTERACTIVE, JobPriority.INTERACTIVE),
-        (JobPriority.NORMAL, JobPriority.INTERACTIVE),
-    ):
-        assert enqueue(EMBED_PENDING, priority=wanted) == job_id
-        assert Job.objects.across_namespaces().get().priority == kept
-        assert OrmQ.objects.get().key == key_of(kept, 0)
-    assert work_off() == 1
+def test_summaries_are_long_work_where_a_language_model_writes_them(alice, settings):
+    enqueue(CONDENSE, alice.scope.namespace_id, "by rules")
+    settings.MEMOS_LLM_ENABLED = True
+    enqueue(CONDENSE, alice.scope.namespace_id, "by a model")
+    jobs = {job.arguments[1]: job.priority for job in Job.objects.across_namespaces()}
+    assert jobs == {"by rules": JobPriority.NORMAL, "by a model": JobPriority.BULK}
+    assert work_off() == 2
 
 
 def test_a_job_keeps_its_priority_from_one_attempt_to_the_next(db):

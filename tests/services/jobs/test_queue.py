@@ -68,7 +68,7 @@ def test_what_waits_is_not_queued_again(alice, bob):
 
 def test_several_are_queued_at_once_each_as_it_would_be_alone(alice):
     number = alice.scope.namespace_id
-    running, waiting = enqueue(CONDENSE, number, "runs"), enqueue(CONDENSE, number, "waits", priority=JobPriority.BULK)
+    running, waiting = enqueue(CONDENSE, number, "runs"), enqueue(CONDENSE, number, "waits")
     Job.objects.across_namespaces().filter(pk=running).update(state=JobState.RUNNING)
     sessions = ["new 2", "waits", "runs", "new é\u2028"]
 

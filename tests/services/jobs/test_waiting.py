@@ -16,8 +16,8 @@ from memory.services.jobs import new_turns
 from memory.services.jobs.lag import measure_lag
 from memory.services.jobs.lanes import CLOCK_KEY
 from memory.services.jobs.new_turns import NewTurns
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, IMPORT, enqueue
-from memory.services.jobs.waiting import queue_status, wait_for
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, IMPORT, enqueue
+from memory.services.jobs.waiting import describe_overdue, queue_status, wait_for
 from memory.services.memories import waiting_turns
 from memory.types import Access, system_access
 from tests.job_queue import work_off
@@ -67,6 +67,21 @@ def test_jobs_are_counted_by_priority_and_namespace(alice, bob):
     assert {name: jobs.total for name, jobs in status.by_namespace.items()} == {"alice": 2, "bob": 1, "": 1}
     assert status.by_namespace["alice"].oldest == now - timedelta(hours=1)
     assert queue_status(EVERYWHERE, namespaces=["bob"], now=now).total == 1
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [(ERASE, 2), (CONDENSE, 300), (IMPORT, 3_600)])
+def test_a_job_that_is_not_begun_is_named_with_the_wait_that_is_too_long(alice, kind, seconds):
+    now = timezone.now()
+    enqueue(kind, alice.scope.namespace_id, "01a1ff34-7763-766b-b782-f4e905b1dc9f")
+    jobs = Job.objects.across_namespaces()
+    jobs.update(queued_at=now - timedelta(seconds=seconds))
+    assert describe_overdue(now=now) == ""
+    late = now + timedelta(seconds=9)
+    expected = f"{kind.priority.label} jobs wait for {seconds + 9} s, more than {seconds} s"
+    assert describe_overdue(now=late) == expected
+    # One between two attempts waits for its time.
+    jobs.update(started_at=now)
+    assert describe_overdue(now=late) == ""
 
 
 def test_a_wait_ends_when_nothing_is_left(alice, remember):

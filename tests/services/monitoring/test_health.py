@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from unittest import mock
 
@@ -11,9 +12,9 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.status import Stat
 
-from memory.models import Memory
+from memory.models import Job, Memory
 from memory.services.index.embedding_model import active_model
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, enqueue
 from memory.services.monitoring import health
 from memory.stores import redis as redis_store
 from memory.tasks import index_entities, settle_memories
@@ -23,6 +24,20 @@ def test_all_is_well(db):
     active_model()
     with mock.patch.object(Stat, "get_all", return_value=[object()]):
         assert health.report().status == "ok"
+
+
+def test_an_erasure_that_is_not_begun_in_time_degrades_it(alice):
+    active_model()
+    enqueue(ERASE, alice.scope.namespace_id, "01a1ff34-7763-766b-b782-f4e905b1dc9f")
+    Job.objects.across_namespaces().update(queued_at=timezone.now() - timedelta(seconds=75))
+    with mock.patch.object(Stat, "get_all", return_value=[object()]):
+        report = health.report()
+        values = {name: value for name, (_, value) in health.gauges().items()}
+    assert report.status == "degraded"
+    assert re.fullmatch(r"interactive jobs wait for \d+ s, more than 2 s", report.checks["queue"])
+    assert values["memos_queue_up"] == 0
+    assert values["memos_jobs_oldest_seconds_interactive"] >= 75
+    assert values["memos_jobs_oldest_seconds_bulk"] == 0
 
 
 def test_a_connection_that_broke_is_a_database_that_does_not_answer(db):
