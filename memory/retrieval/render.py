@@ -160,7 +160,7 @@ def _fit_prefix(built: Mapping[PackSection, _PackSection], max_tokens: int | Non
 def _leave_out_known(built: Mapping[PackSection, _PackSection], hits: Sequence[Hit], known: Collection[str]) -> None:
     if not known:
         return
-    of_hits = {hit.id_text for hit in hits if hit.text in known and not hit.later}
+    of_hits = {hit.id_text for hit in hits if hit.memory.text in known and not hit.later}
     leave_out([entry for entry in built[PackSection.HITS].items if entry.id in of_hits], CutReason.KNOWN)
     leave_out([entry for entry in built[PackSection.WINDOW].items if entry.text in known], CutReason.KNOWN)
 
