@@ -185,11 +185,9 @@ def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_
     """Cuts what `max_tokens` have no room for behind the prefix."""
     procedural, durable, summary, messages, hits = built.values()
     room = max_tokens - procedural.demand - durable.demand
-    _leave_to_window(built)
     for_window, kept = _divide(summary, messages, hits, room)
     _fit_window(messages, window, kept, for_window - messages.heading_tokens, count)
     _cut_what_the_window_shows(built)
-    # What the window has no room for the summary tells.
     _leave_to_window(built)
     room -= messages.demand
     weights = [_WEIGHTS[PackSection.SUMMARY], _WEIGHTS[PackSection.HITS]]
@@ -205,14 +203,21 @@ def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_
 def _divide(summary: _PackSection, messages: _PackSection, hits: _PackSection, room: int) -> tuple[int, int]:
     """Tokens for the window, and how many messages fit into them; the rest is for summary and hits.
 
-    Each message that does not fit may be a hit that has to be told then, which the window makes room for.
+    Each message that does not fit may have to be told by the summary or as a hit then, which the window makes room for.
     """
     shown = [entry for entry in messages.items if entry.cut is None]
     kept = len(shown)
     while True:
-        visible = {entry.id for entry in shown[len(shown) - kept :]}
-        told = [entry.tokens for entry in hits.items if entry.cut is None and entry.id not in visible]
-        demands = [summary.demand, messages.demand, hits.heading_tokens + sum(told) if told else 0]
+        visible = shown[len(shown) - kept :]
+        ids = {entry.id for entry in visible}
+        told = [entry.tokens for entry in hits.items if entry.cut is None and entry.id not in ids]
+        repeated = {entry.id for entry in _list_repeated(summary, visible)}
+        summed = [entry.tokens for entry in summary.items if entry.id not in repeated]
+        demands = [
+            summary.heading_tokens + sum(summed) if summed else 0,
+            messages.demand,
+            hits.heading_tokens + sum(told) if told else 0,
+        ]
         _, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
         fitting = newest_fitting(shown, for_window - messages.heading_tokens)
         if fitting >= kept:
@@ -257,16 +262,20 @@ def _cut_what_the_window_shows(built: Mapping[PackSection, _PackSection]) -> Non
 
 
 def _leave_to_window(built: Mapping[PackSection, _PackSection]) -> None:
-    """Leaves out of the summary what the window says, and nothing else: it tells what has left the window.
+    """Leaves out of the summary what the window says: it tells what has left the window."""
+    shown = [entry for entry in built[PackSection.WINDOW].items if entry.cut is None]
+    leave_out(_list_repeated(built[PackSection.SUMMARY], shown), CutReason.IN_WINDOW)
 
-    That is an item whose turns are all shown, or that quotes one of them.
-    """
-    summary = built[PackSection.SUMMARY].items
-    shown = {entry.id: entry.text for entry in built[PackSection.WINDOW].items if entry.cut is None}
-    said = "\n".join(" ".join(text.split()) for text in shown.values())
-    for entry in summary:
-        repeats = (entry.beside and entry.beside <= shown.keys()) or remove_dates(statement_of(entry.text)) in said
-        entry.cut = CutReason.IN_WINDOW if repeats else None
+
+def _list_repeated(summary: _PackSection, shown: Sequence[SectionItem]) -> list[SectionItem]:
+    """The summary's items whose turns are all shown, or that quote one of them."""
+    ids = {entry.id for entry in shown}
+    said = "\n".join(" ".join(entry.text.split()) for entry in shown)
+    return [
+        entry
+        for entry in summary.items
+        if (entry.beside and entry.beside <= ids) or remove_dates(statement_of(entry.text)) in said
+    ]
 
 
 def _cut_least(built: Mapping[PackSection, _PackSection]) -> None:

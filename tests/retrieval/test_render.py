@@ -97,7 +97,7 @@ def test_under_a_budget_the_summary_tells_what_the_window_has_no_room_for():
     said = messages(1, 12)
     card = {"facts": [one.text for one in said], "sources": {"facts": [[one.memory_id] for one in said]}}
 
-    rendered = handed(card=card, window=WindowMessages(said, covered=12), max_tokens=160)
+    rendered = handed(card=card, window=WindowMessages(said, covered=12), max_tokens=110)
 
     for number, (fact, turn) in enumerate(zip(items(rendered, "summary").values(), items(rendered, "window").values(),
                                               strict=True)):  # fmt: skip
@@ -312,7 +312,7 @@ def test_a_card_costs_what_its_lines_are_counted_as():
 
 def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
     window = WindowMessages(messages(1, 6))
-    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=130)
+    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=120)
 
     assert statuses(done, "procedural") == ["kept", "kept"]
     assert statuses(done, "summary") == ["over_budget", "kept", "kept"]
