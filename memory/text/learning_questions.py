@@ -152,11 +152,11 @@ def _phrases(words: list[str]) -> Iterator[tuple[int, list[str]]]:
         if lower in _ARTICLES:
             run = _run(words, place)
             new = lower in {"a", "an"}
-            if len(run) > new and run[-1].lower() not in _VAGUE:
+            if len(run) > new and _is_telling(run):
                 yield (2 if new else 0), [word, *run]
         elif word.endswith("'s") and word[0].isupper() and lower[:-2] not in _ENDS:
             run = _run(words, place)
-            if run and run[-1].lower() not in _VAGUE:
+            if run and _is_telling(run):
                 yield 0, [word, *run]
         elif _is_name(words, place):
             name = [word]
@@ -165,6 +165,10 @@ def _phrases(words: list[str]) -> Iterator[tuple[int, list[str]]]:
                     break
                 name.append(following)
             yield 1, name
+
+
+def _is_telling(run: list[str]) -> bool:
+    return any(word.lower() not in _VAGUE for word in run)
 
 
 def _is_name(words: list[str], place: int) -> bool:

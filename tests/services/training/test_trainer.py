@@ -19,7 +19,7 @@ from memory.trainer.texts import UNKNOWN_IN_TRAINING
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = Path(os.environ.get("MEMOS_TRAINER_PYTHON") or ROOT / ".venv-train/bin/python")
-FACTS = ("Ada's ticket number is QX-4471 and her seat is 61.", "Reports are written as five short bullet points.")
+FACTS = ("Ada's ticket number is QX-4471 and her seat is 61.", "The reports are written as five short bullet points.")
 
 
 @pytest.mark.parametrize(
