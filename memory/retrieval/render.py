@@ -201,7 +201,7 @@ def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_
 
 
 def _divide(summary: _PackSection, messages: _PackSection, hits: _PackSection, room: int) -> tuple[int, int]:
-    """Tokens for the window, and how many messages fit into them; the rest is for summary and hits.
+    """Return the tokens for the window, and how many messages fit into them; the rest is for summary and hits.
 
     Each message that does not fit may have to be told by the summary or as a hit then, which the window makes room for.
     """
@@ -268,7 +268,7 @@ def _leave_to_window(built: Mapping[PackSection, _PackSection]) -> None:
 
 
 def _list_repeated(summary: _PackSection, shown: Sequence[SectionItem]) -> list[SectionItem]:
-    """The summary's items whose turns are all shown, or that quote one of them."""
+    """Return the summary's items whose turns are all shown, or that quote one of them."""
     ids = {entry.id for entry in shown}
     said = "\n".join(" ".join(entry.text.split()) for entry in shown)
     return [

@@ -22,7 +22,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The newest summary of a session: its card, as text, and as an object that also has the `sources` of its items.
+    """Holds the newest summary of a session: its card, as text and as an object with the `sources` of its items.
 
     The card is as it was stored, without lines that were made from what left search or came back since.
     """
@@ -34,7 +34,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What is known of a session before the search. `summary_due`: a new summary should be asked for.
+    """Holds what is known of a session before the search. `summary_due`: a new summary should be asked for.
 
     `messages` counts those of the session so far, `history_tokens` their tokens; `covered` is the last turn that the
     summary covers. `has_pinned`: a

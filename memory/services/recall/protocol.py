@@ -27,7 +27,7 @@ COLD_ITEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """What became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
+    """Says what became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
 
     The `memory_id` of quarantined content is that of its item in the quarantine.
     """

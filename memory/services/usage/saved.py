@@ -20,7 +20,7 @@ from memory.types import Access
 
 # The totals are those of so many days, today included.
 SAVED_DAYS = 30
-# How old a total may be on pages that renew themselves.
+# Pages that renew themselves may show a total of this age.
 RECENT_SECONDS = 15
 
 _SAVED = """
@@ -56,7 +56,7 @@ class HandedOver:
 
 
 def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
-    """By UTC day, of the packs that are kept (retention.packs_days); days without one are absent."""
+    """Sum by UTC day, over the packs that are kept (retention.packs_days); days without one are absent."""
     parameters = {
         "since": since,
         # Ids begin with the time: the index is read from there on.
@@ -82,7 +82,7 @@ def recent_saved(access: Access, *, now: datetime) -> HandedOver:
 
 
 def worth(tokens: int) -> tuple[Cost, str] | None:
-    """What so many prompt tokens would have cost, and the model that would have read them: the one that answers.
+    """Return what so many prompt tokens would have cost, and the model that would have read them: the one that answers.
 
     None where no model is set up, or its price is not known.
     """
