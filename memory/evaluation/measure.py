@@ -80,7 +80,7 @@ class EvaluationTally:
                 "hits": PACK_HITS,
                 "context": round(context / len(results), 1),
                 "history": round(self.history_tokens / len(results), 1),
-                "savings": round(1 - context / self.history_tokens, 6) if self.history_tokens else 0.0,
+                "savings": round(max(0.0, 1 - context / self.history_tokens), 6) if self.history_tokens else 0.0,
             },
             "pollution": {
                 "hits": self.hits,

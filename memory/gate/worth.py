@@ -17,6 +17,7 @@ from memory.enums import Role
 from memory.gate import worth_cues as cues
 from memory.text import sentences
 from memory.text.analysis import CJK
+from memory.text.orders import is_standing_order
 
 # The points of each part. Those that are counted give their share of them: FULL_COUNT numbers or names, or FULL_LENGTH
 # words, give all.
@@ -28,6 +29,7 @@ POINTS = {
     "change": 0.05,
     "record": 0.10,
     "stated": 0.10,
+    "order": 0.30,
     "number": 0.30,
     "named": 0.20,
     "length": 0.30,
@@ -77,6 +79,8 @@ def shares(text: str, *, role: str) -> dict[str, float]:
     """The share (0..1) that each part of POINTS has of its points; parts without any are left out."""
     asked, kept = _sort_out(text[:MAX_CHARS])
     found = dict(_measure_parts(" ".join(kept))) if kept else {}
+    if role == Role.USER and any(map(is_standing_order, kept)):
+        found["order"] = 1.0
     if asked:
         found["question"] = asked / (asked + len(kept))
     if role != Role.USER:

@@ -1,11 +1,11 @@
-"""How important a memory is, from 0 to 1, as a sum of parts that can each be named.
+"""Rates how important a memory is, from 0 to 1, as a sum of parts that can each be named.
 
-Five parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
-whether it has numbers or dates, and whether the gate takes it for small talk. Three are learned later, by the sweep:
-that it was said again, that people marked it, that it was handed to agents. A sum and not a product, so that no part
-can hide another; the shares are set so that the sum is in 0..1 without clipping. The parts are those of "importance" in
-Park et al. 2023 (Generative Agents) and of the salience features of Kupiec, Pedersen & Chen 1995, without a model to
-ask.
+Six parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
+whether it has numbers or dates, whether it is a standing order, and whether the gate takes it for small talk. Three
+are learned later, by the sweep: that it was said again, that people marked it, that it was handed to agents. A sum
+and not a product, so that no part can hide another; the shares are set so that the sum is in 0..1 without clipping.
+The parts are those of "importance" in Park et al. 2023 (Generative Agents) and of the salience features of Kupiec,
+Pedersen & Chen 1995, without a model to ask.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from memory.enums import Role
+from memory.text.orders import is_standing_order
 from memory.text.salience import is_light
 
 BASE = 0.30
@@ -35,11 +36,13 @@ NUMBERS_SHARE = 0.07
 ENOUGH_NAMES, ENOUGH_NUMBERS = 2, 2
 # Names and numbers are looked for in so much of a text, which keeps its cost bounded.
 READ_CHARS = 600
+# Even "Be brief." holds until it is taken back: with this it is no episode. It fills up to 1 at most.
+ORDER_SHARE = 0.08
 REPETITION_SHARE = 0.06
 MOST_REPEATS = 8
-# What the gate finds worth too little (memory.gate.worth) loses so much: unless it is specific, it is an episode then.
+# Taken from what the gate finds worth too little (memory.gate.worth): unless it is specific, it is an episode then.
 SMALL_TALK_SHARE = -0.12
-# What may be an attempt to steer its readers, until somebody has looked at it.
+# Taken from a possible attempt to steer its readers, until a person has looked at it.
 SUSPECTED_SHARE = -0.20
 FEEDBACK_SHARE = 0.18
 # Marks that give half of the share.
@@ -47,6 +50,7 @@ FEEDBACK_HALF = 1.0
 ACCESS_SHARE = 0.06
 MOST_USES = 32
 DECIMALS = 4
+_MAY_ORDER = (Role.USER, Role.SYSTEM)
 
 # A capital inside a sentence, an acronym, or what stands between quotation marks or Chinese title marks.
 _NAME = re.compile(r"(?<=[a-z0-9,;:’'] )(?!I\b)[A-Z]\w|\b[A-Z]{2,}\b|[“「《『][^”」》』]{2,40}[”」》』]")
@@ -55,7 +59,7 @@ _NUMBER = re.compile(r"\d+|[一二三四五六七八九十百千万两]+(?=[个�
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What became known of a memory after it was written.
+    """Holds what became known of a memory after it was written.
 
     `repeats`: memories of the namespace with the same text, itself included; `useful`, `not_useful`: marks of it as a
     hit (a judgement, RelevanceJudgement); `uses`: packs that carried it.
@@ -106,6 +110,8 @@ def importance(
         marks = learned.useful - learned.not_useful
         shares["feedback"] = FEEDBACK_SHARE * marks / (abs(marks) + FEEDBACK_HALF)
         shares["access"] = ACCESS_SHARE * _of_logarithm(learned.uses, MOST_USES)
+    if role in _MAY_ORDER and is_standing_order(text[:READ_CHARS]):
+        shares["order"] = min(ORDER_SHARE, 1.0 - sum(shares.values()))
     shares = {name: round(share, DECIMALS) for name, share in shares.items()}
     return Importance(max(0.0, round(sum(shares.values()), DECIMALS)), shares)
 
@@ -124,7 +130,7 @@ def specificity(terms: Collection[str]) -> float:
 
 
 def _measure_share(pattern: re.Pattern[str], text: str, enough: int) -> float:
-    """How much of `enough` is found; the text is read no further than that needs."""
+    """Return which share of `enough` is found; the text is read no further than that needs."""
     return sum(1 for _ in islice(pattern.finditer(text, 0, READ_CHARS), enough)) / enough
 
 

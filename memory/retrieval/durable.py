@@ -30,11 +30,12 @@ class DurableMemory:
     text: str
     tokens: int
     occurred_at: datetime
+    session: str = ""
     suspected: bool = False
 
 
 _PINNED = """
-SELECT m.id, m.role, m.speaker, {text}, {retired}, m.tokens, m.occurred_at, m.review
+SELECT m.id, m.role, m.speaker, {text}, {retired}, m.tokens, m.occurred_at, m.session, m.review
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.pinned AND m.state = %(state)s AND {condition}
 ORDER BY m.id DESC LIMIT %(most)s
@@ -77,6 +78,6 @@ def list_durable(
 
 
 def _durable(row: tuple) -> DurableMemory:
-    identity, role, speaker, text, retired, tokens, occurred_at, review = row
+    identity, role, speaker, text, retired, tokens, occurred_at, session, review = row
     live = live_text(text, spans_of(retired or []))
-    return DurableMemory(identity, role, speaker, live, tokens, occurred_at, review == Review.SUSPECTED)
+    return DurableMemory(identity, role, speaker, live, tokens, occurred_at, session, review == Review.SUSPECTED)

@@ -22,6 +22,7 @@ from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hit_memory import HitMemory, Later
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
+from memory.text.excerpts import Excerpt
 from memory.text.places import name_place
 from memory.text.utterances import live_text
 from memory.types import Scope
@@ -35,8 +36,8 @@ class Hit:
 
     `overlap` (0..1): which share of the question's terms it holds. `relevance` (0..1): how likely it is what the
     question looks for (`retrieval/relevance.py`). `restated_by`: the memories that say the same again and are not shown
-    for that. `replaces`: the memory below it, whose place it took (`retrieval/recency.py`). What the memory says itself
-    is read as an attribute of the hit, too.
+    for that. `replaces`: the memory below it, whose place it took (`retrieval/recency.py`). `excerpt`: the part of a
+    long text that is handed over. What the memory says itself is read as an attribute of the hit, too.
     """
 
     memory: HitMemory
@@ -46,6 +47,7 @@ class Hit:
     relevance: float = 0.0
     restated_by: Sequence[uuid.UUID] = ()
     replaces: uuid.UUID | None = None
+    excerpt: Excerpt | None = None
 
     @property
     def id(self) -> uuid.UUID:
@@ -73,11 +75,15 @@ class Hit:
 
     @property
     def text(self) -> str:
-        return self.memory.text
+        """What is handed over of its text."""
+        return self.memory.text if self.excerpt is None else self.excerpt.text
 
     @property
     def metadata(self) -> dict[str, Any]:
-        return self.memory.metadata
+        """The client's own; of an excerpt, also where it stands."""
+        if self.excerpt is None:
+            return self.memory.metadata
+        return {**self.memory.metadata, "excerpt": self.excerpt.to_dict()}
 
     @property
     def tier(self) -> str:

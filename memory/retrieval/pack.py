@@ -16,7 +16,7 @@ from memory.types import WindowMessage
 SCHEMA = "memos.context_pack.v1"
 _LABELS = {tier.value: tier.wire_label for tier in Tier}
 # What the metadata of a hit says only where there is something to say: nobody else says it there.
-_MARKS = frozenset({"later", "suspected", "retired_statements"})
+_MARKS = frozenset({"excerpt", "later", "suspected", "retired_statements"})
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
@@ -24,6 +24,7 @@ def chunk(hit: Hit) -> dict[str, Any]:
     looks for; `metadata` is the client's own plus ours.
 
     `final_score` is the score that the ranking follows, `rerank_score` the same within 0..1.
+    `excerpt`: where `text` stands in the memory's whole text, of which it is a part (`start`, `end`, `characters`).
     `later`: what newer memories say in the place of words of `text`.
     `text` is without the statements that hold no longer: `retired_statements` says where they stand in the memory.
     `suspected`: it may try to steer its reader, and is a quotation to it, no instruction.
@@ -41,6 +42,8 @@ def chunk(hit: Hit) -> dict[str, Any]:
         "final_score": round(score, 6),
         "rerank_score": round(unit_score(score), 6),
     }
+    if hit.excerpt:
+        metadata["excerpt"] = hit.excerpt.to_dict()
     if memory.later:
         metadata["later"] = [_later(one) for one in memory.later]
     if memory.suspected:
@@ -50,7 +53,7 @@ def chunk(hit: Hit) -> dict[str, Any]:
     return {
         "id": memory.id_text,
         "tier": _LABELS[memory.tier],
-        "text": memory.text,
+        "text": hit.text,
         "score": round(hit.similarity, 6),
         "relevance": round(hit.relevance, 4),
         "retired_statements": [list(span) for span in memory.retired],

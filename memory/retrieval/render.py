@@ -20,7 +20,9 @@ from memory.retrieval.durable import DurableMemory
 from memory.retrieval.hits import Hit
 from memory.retrieval.rendered_pack import Breakpoint, RenderedPack
 from memory.text.card import SECTIONS, line_prefix, section_items
+from memory.text.event_dates import remove_dates
 from memory.text.json_values import encode
+from memory.text.statements import statement_of
 from memory.types import WindowMessage
 
 NOTHING_FITS = "No stored memory answers this question."
@@ -91,7 +93,8 @@ def render_pack(
 ) -> RenderedPack:
     """The text for an agent, of at most `max_tokens` as `count` counts them (the tokenizer's name goes with it).
 
-    Hits, best first, are numbered from 1 for citations; those that the window shows are not told twice, and one that
+    The summary (`card`, with the `sources` of its items) tells what the window does not show. Hits, best first, are
+    numbered from 1 for citations; those that the window shows are not told twice, and one that
     is told among the `durable` memories (p1, p2, … by their order) points to its place there. Messages and hits whose
     text is `known` to the reader are left out. Under a budget
     the instructions and tools are kept first, and the rest is shared out: hits are cut from the worst, the window from
@@ -126,6 +129,7 @@ def render_pack(
     _refer_to_prefix(built, hits, count)
     if max_tokens is None:
         _cut_what_the_window_shows(built)
+        _leave_to_window(built)
     else:
         _fit(built, window, max_tokens, count)
     text = _text(built)
@@ -160,7 +164,7 @@ def _fit_prefix(built: Mapping[PackSection, _PackSection], max_tokens: int | Non
 def _leave_out_known(built: Mapping[PackSection, _PackSection], hits: Sequence[Hit], known: Collection[str]) -> None:
     if not known:
         return
-    of_hits = {hit.id_text for hit in hits if hit.text in known and not hit.later}
+    of_hits = {hit.id_text for hit in hits if hit.memory.text in known and not hit.later}
     leave_out([entry for entry in built[PackSection.HITS].items if entry.id in of_hits], CutReason.KNOWN)
     leave_out([entry for entry in built[PackSection.WINDOW].items if entry.text in known], CutReason.KNOWN)
 
@@ -181,31 +185,43 @@ def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_
     """Cuts what `max_tokens` have no room for behind the prefix."""
     procedural, durable, summary, messages, hits = built.values()
     room = max_tokens - procedural.demand - durable.demand
-    for_summary, for_window, kept = _divide(summary, messages, hits, room)
-    fill(_most_important_first(summary.items), for_summary - summary.heading_tokens)
+    for_window, kept = _divide(summary, messages, hits, room)
     _fit_window(messages, window, kept, for_window - messages.heading_tokens, count)
     _cut_what_the_window_shows(built)
-    room -= summary.demand + messages.demand + hits.heading_tokens
+    _leave_to_window(built)
+    room -= messages.demand
+    weights = [_WEIGHTS[PackSection.SUMMARY], _WEIGHTS[PackSection.HITS]]
+    for_summary, _ = shares(room, [summary.demand, hits.demand], weights)
+    left = [entry for entry in _most_important_first(summary.items) if entry.cut is None]
+    fill(left, for_summary - summary.heading_tokens)
+    room -= summary.demand + hits.heading_tokens
     fill([entry for entry in hits.items if entry.cut is None], room, count=count)
     if any(entry.id == _NOTICE and entry.cut for entry in hits.items):
         leave_out([entry for entry in hits.items if entry.cut is None], CutReason.OVER_BUDGET)
 
 
-def _divide(summary: _PackSection, messages: _PackSection, hits: _PackSection, room: int) -> tuple[int, int, int]:
-    """Tokens for summary and window, and how many messages fit into the window's; the rest is for the hits.
+def _divide(summary: _PackSection, messages: _PackSection, hits: _PackSection, room: int) -> tuple[int, int]:
+    """Return the tokens for the window, and how many messages fit into them; the rest is for summary and hits.
 
-    Each message that does not fit may be a hit that has to be told then, which the window makes room for.
+    Each message that does not fit may have to be told by the summary or as a hit then, which the window makes room for.
     """
     shown = [entry for entry in messages.items if entry.cut is None]
     kept = len(shown)
     while True:
-        visible = {entry.id for entry in shown[len(shown) - kept :]}
-        told = [entry.tokens for entry in hits.items if entry.cut is None and entry.id not in visible]
-        demands = [summary.demand, messages.demand, hits.heading_tokens + sum(told) if told else 0]
-        for_summary, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
+        visible = shown[len(shown) - kept :]
+        ids = {entry.id for entry in visible}
+        told = [entry.tokens for entry in hits.items if entry.cut is None and entry.id not in ids]
+        repeated = {entry.id for entry in _list_repeated(summary, visible)}
+        summed = [entry.tokens for entry in summary.items if entry.id not in repeated]
+        demands = [
+            summary.heading_tokens + sum(summed) if summed else 0,
+            messages.demand,
+            hits.heading_tokens + sum(told) if told else 0,
+        ]
+        _, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
         fitting = newest_fitting(shown, for_window - messages.heading_tokens)
         if fitting >= kept:
-            return for_summary, for_window, kept
+            return for_window, kept
         kept = fitting
 
 
@@ -245,6 +261,23 @@ def _cut_what_the_window_shows(built: Mapping[PackSection, _PackSection]) -> Non
     leave_out(told, CutReason.IN_WINDOW)
 
 
+def _leave_to_window(built: Mapping[PackSection, _PackSection]) -> None:
+    """Leaves out of the summary what the window says: it tells what has left the window."""
+    shown = [entry for entry in built[PackSection.WINDOW].items if entry.cut is None]
+    leave_out(_list_repeated(built[PackSection.SUMMARY], shown), CutReason.IN_WINDOW)
+
+
+def _list_repeated(summary: _PackSection, shown: Sequence[SectionItem]) -> list[SectionItem]:
+    """Return the summary's items whose turns are all shown, or that quote one of them."""
+    ids = {entry.id for entry in shown}
+    said = "\n".join(" ".join(entry.text.split()) for entry in shown)
+    return [
+        entry
+        for entry in summary.items
+        if (entry.beside and entry.beside <= ids) or remove_dates(statement_of(entry.text)) in said
+    ]
+
+
 def _cut_least(built: Mapping[PackSection, _PackSection]) -> None:
     """Cuts the one item that matters least, and a hit that only this item showed."""
     procedural, durable, summary, messages, hits = (section.items for section in built.values())
@@ -276,11 +309,15 @@ def _durable_items(durable: Sequence[DurableMemory], count: Count) -> list[Secti
 
 
 def _card_items(card: Mapping[str, Any], count: Count) -> list[SectionItem]:
-    return [
-        item(f"{section}.{position}", line_prefix(section), statement, count)
-        for section in SECTIONS
-        for position, statement in enumerate(section_items(card, section))
-    ]
+    found = []
+    for section in SECTIONS:
+        sources = (card.get("sources") or {}).get(section) or ()
+        for position, statement in enumerate(section_items(card, section)):
+            entry = item(f"{section}.{position}", line_prefix(section), statement, count)
+            if position < len(sources):
+                entry.beside = frozenset(sources[position])
+            found.append(entry)
+    return found
 
 
 def _window_item(message: WindowMessage, count: Count) -> SectionItem:

@@ -1,64 +1,221 @@
-"""Questions that ask for a memory by its own first words: for models that learn it, and for asking them again.
+"""Questions that ask for a memory by what it is about: for models that learn it, and for asking them again.
 
-The wording is English, or Chinese for a text that is mostly Chinese. Nothing here depends on anything but the text.
+What a memory is about is a noun phrase of its text: a thing with its article or owner, or a name. A text without one,
+and one whose phrase only makes sense in its conversation ("that", "his car"), has no question. The wording is English,
+or Chinese for a text that is mostly Chinese. Nothing here depends on anything but the text and its speaker.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from memory.text.analysis import STOP_WORDS, cjk_share
+from memory.text.sentences import is_question, is_small_talk, split_sentences, strip_fillers
 
-MIN_WORDS = 2
-MAX_WORDS = 6
+MAX_WORDS = 4
 MAX_CHARS = 80
 _MOSTLY = 0.5
-_CJK_CHARS = 12
-# What the gate puts in the place of a secret, and other words in brackets, ask for nothing.
+# Words in brackets, as the gate puts them in the place of a secret, ask for nothing.
 _BRACKETS = re.compile(r"\[[^\]]*\]")
-_EDGES = ".,;:!?\"“”'‘’()…。，；：！？（）「」《》"
-_SENTENCE_END = re.compile(r"[。！？；\n]")
+_QUESTION_MARKS = ("?", "？")
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’./][^\W_]+)*|[^\w\s]")
+_ARTICLES = frozenset({"the", "my", "our", "a", "an"})
+# Words that end a noun phrase: what joins, what is a verb more often than not, and times.
+_ENDS = STOP_WORDS | frozenset(
+    """ago already although always anyway around away back began begin begins bought broke brought built came cannot
+    caught chose close closes come cost costs drew either else end ends ever every everyone everything fell felt
+    finally flew found gave get gets go goes got grew heard held hit instead keep keeps kept knew last lately
+    later lay least leave leaves led left lent less let lets like lost made make makes many may meant met might
+    mine much must need needs never new next nothing often one onto open opens paid per please put quite ran
+    rather read really recently rode rose said sang sat say says sent shall show shows since slept sold someone
+    something soon spent spoke start starts still stole stood swam take takes taught though thought threw till
+    today together told tomorrow tonight took toward towards twice two understood upon us used want wants well
+    went whether whose within without woke wore wrote yesterday yet""".split()
+)
+_TIMES = frozenset(
+    """april august december february friday fridays good great hello hey hi january july june march may monday mondays
+    nice no november october ok okay please saturday saturdays september sorry sunday sundays sure thank thanks
+    thursday thursdays tuesday tuesdays wednesday wednesdays well yes""".split()
+)
+_PREPOSITIONS = frozenset("about at behind by during for from in into near of on over to toward towards with".split())
+_AUXILIARIES = frozenset(
+    "is are was were am has have had can could may might must shall should will would does did do".split()
+)
+# Heads that say nothing without what follows them.
+_VAGUE = frozenset(
+    """afternoon beginning best bit case couple day days end evening fact few first idea kind left lot matter middle
+    moment month morning night number one ones only others pair part point problem question reason rest right
+    same second sort thing things time times type way ways week weekend whole worst year""".split()
+)
+# An inflected word behind a noun is its verb more often than a noun.
+_INFLECTED = re.compile(r"(?:[^\Wsui_]s|ed|ly|ing)$")
+
+_CN_OWNER = r"(?:我们?|咱们?)的?"
+_CN_PREDICATE = (
+    r"(?:是|在|有|没有|将|可以|不能|必须|应该|需要|定在|定于|改到|改成|改为|改在|位于|住在|每[周天月年个次]|已经|最多|最少|最晚|最早"
+    r"|放在|搬到|推迟|取消|换成|涨到|降到|包括|负责)"
+)
+_CN_KIN = (
+    r"(?:爸|妈|爷|奶|外公|外婆|哥|姐|弟|妹|叔|舅|姑|姨|伯|老公|老婆|丈夫|妻子|儿子|女儿|男友|女友|同事"
+    r"|朋友|老板|上司|下属|邻居|同学|老师)"
+)
+# Characters that make a verb of what should be a thing.
+_CN_VERBAL = re.compile(
+    "[跑完留做去来说看想吃喝给让把被先再到了过着得切改换搬问答找送开拿没可不能很太真更最也都就才还谁吗呢吧]"
+)
+_CN_SUBJECT = re.compile(rf"(?P<owner>{_CN_OWNER})?(?P<thing>[\u4e00-\u9fffA-Za-z0-9·]{{2,14}}?)(?={_CN_PREDICATE})")
+_CN_OBJECT = re.compile(
+    r"(?:我们?|咱们?)(?:[^，。；！？]{0,6}?)(?:喜欢|爱吃|爱喝|讨厌|决定[采选]?用|选择?了?|买了|养了"
+    r"|租了|开了|订了|换了|报名参加|报了|在学|学了|加入了)"
+    r"(?:一?[个只台套门辆家条张件份本]|[一两三]\w)?(?P<thing>[\u4e00-\u9fffA-Za-z0-9·]{2,8}?)"
+    r"(?=[，。；！？]|而|来|因为|所以|了|的时候|$)"
+)
+_CN_ALLERGY = re.compile(r"我对(?P<thing>[\u4e00-\u9fff]{1,6})过敏")
+_CN_NAMED = re.compile(r"[《「“](?P<thing>[^》」”]{2,16})[》」”]|(?P<name>[A-Za-z][A-Za-z0-9.+-]{2,20})")
+# These open a sentence and are no subject: times, manners, pronouns, verbs.
+_CN_NO_SUBJECT = re.compile(
+    r"^(?:今[天年晚早]|明[天年]|昨[天晚]|前天|后天|上[周个]|下[周个]|这[个次里样些周]?|那[个次里样些]?|去年|以[前后]|最近"
+    r"|现在|目前|每|如果|因为|所以"
+    r"|但是?|不过|而且|然后|其实|可是|虽然|只要|只有|谁|什么"
+    r"|怎么|哪|为什么|大家|他们?|她们?|它们?|你们?|您|自己|记得|请|别|不|没|好的?|谢谢|收到"
+    r"|必须|先|需|唯一|特别|尤其|关键|问题|已|从|在|有|是|就|也|还|都|把|被|让|给|跟|和|对|向|按|我|咱|再|一|两|三|[0-9])"
+)
 
 
 def is_chinese(text: str) -> bool:
-    """Whether most of its letters are Chinese, Japanese or Korean."""
+    """Return whether most of its letters are Chinese, Japanese or Korean."""
     return cjk_share(text) >= _MOSTLY
 
 
-def cue_of(text: str) -> str:
-    """The first half of the words that say something, MIN_WORDS to MAX_WORDS of them, or of a sentence's characters;
-    empty when there is too little to ask by."""
-    plain = _BRACKETS.sub(" ", text)
-    if is_chinese(plain):
-        sentence = next((part for part in _SENTENCE_END.split(plain.strip()) if part.strip()), "")
-        sentence = sentence.strip().strip(_EDGES)
-        half = sentence[: min(_CJK_CHARS, (len(sentence) + 1) // 2)].rstrip(_EDGES)
-        return half if len(half) >= MIN_WORDS else ""
-    words = [word.strip(_EDGES) for word in plain.split()]
-    told = [word for word in words if word and word.lower() not in STOP_WORDS]
-    if len(told) < MIN_WORDS:
-        return ""
-    half = told[: max(MIN_WORDS, min(MAX_WORDS, (len(told) + 1) // 2))]
-    return " ".join(half)[:MAX_CHARS].rstrip()
+def cue_of(text: str, speaker: str = "") -> str:
+    """Return what `text`, said by `speaker`, is about, as a noun phrase; empty when nothing of it can be asked for."""
+    plain = _BRACKETS.sub(" ; ", text)
+    find = _find_chinese if is_chinese(plain) else _find_english
+    for sentence in split_sentences(plain):
+        body = strip_fillers(sentence)
+        if is_question(body) or is_small_talk(body):
+            continue
+        if cue := find(body, speaker):
+            return cue
+    return ""
 
 
-def ask_for(cue: str) -> str:
-    """The question that a model learns to answer."""
-    return f"关于{cue}，你记得什么？" if is_chinese(cue) else f"What do you remember about {cue}?"
+def ask_for(cue: str, *, chinese: bool = False) -> str:
+    """Return the question that a model learns to answer."""
+    return f"关于{cue}，你记得什么？" if chinese else f"What do you remember about {cue}?"
 
 
-def ask_otherwise(cue: str) -> str:
-    """The same in other words, which a model does not see in training."""
-    return f"说说你知道的{cue}。" if is_chinese(cue) else f"Tell me what you know of {cue}."
+def ask_otherwise(cue: str, *, chinese: bool = False) -> str:
+    """Return the same in other words, which a model does not see in training."""
+    return f"说到{cue}，你知道些什么？" if chinese else f"What can you tell me about {cue}?"
 
 
-def repeat_otherwise(question: str) -> str:
-    """A question that somebody asked, with other words around it."""
-    return f"我想知道：{question}" if is_chinese(question) else f"I would like to know this: {question}"
+def repeat_otherwise(asked: str) -> str:
+    """Return what somebody asked, or asked for, with other words around it."""
+    if not asked.rstrip().endswith(_QUESTION_MARKS):
+        return f"我再说一遍：{asked}" if is_chinese(asked) else f"Let me say it again: {asked}"
+    return f"我想知道：{asked}" if is_chinese(asked) else f"I would like to know this: {asked}"
 
 
 def report(text: str, speaker: str) -> str:
-    """What somebody said, as another tells it; nobody named: the one who is spoken with."""
+    """Return what somebody said, as another tells it; nobody named: the one who is spoken with."""
     if is_chinese(text):
         return f"{speaker or '你'}说过：{text}"
     return f"{speaker or 'You'} said: {text}"
+
+
+def _find_english(sentence: str, speaker: str) -> str:
+    words = _WORD.findall(sentence.replace("’", "'"))
+    found = sorted(_phrases(words), key=lambda phrase: phrase[0])
+    if not found:
+        return ""
+    words = found[0][1]
+    return _owned(words, speaker)[:MAX_CHARS]
+
+
+def _owned(words: list[str], speaker: str) -> str:
+    """Return the phrase as another says it: what is "my" to its speaker is theirs."""
+    article = words[0].lower()
+    if article == "my" and speaker:
+        return " ".join([f"{speaker}'s", *words[1:]])
+    if article == "our":
+        return " ".join(["the", *words[1:]])
+    return " ".join([article if article in _ARTICLES else words[0], *words[1:]])
+
+
+def _phrases(words: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the noun phrases, each with its class, the best 0: what is owned or known, names, what is new."""
+    for place, word in enumerate(words):
+        lower = word.lower()
+        if lower in _ARTICLES:
+            run = _run(words, place)
+            new = lower in {"a", "an"}
+            if len(run) > new and _is_telling(run):
+                yield (2 if new else 0), [word, *run]
+        elif word.endswith("'s") and word[0].isupper() and lower[:-2] not in _ENDS:
+            run = _run(words, place)
+            if run and _is_telling(run):
+                yield 0, [word, *run]
+        elif _is_name(words, place):
+            name = [word]
+            for following in words[place + 1 : place + MAX_WORDS]:
+                if not (following[0].isupper() and following[0].isalpha()) or following.lower() in _TIMES | {"i"}:
+                    break
+                name.append(following)
+            yield 1, name
+
+
+def _is_telling(run: list[str]) -> bool:
+    return any(word.lower() not in _VAGUE for word in run)
+
+
+def _is_name(words: list[str], place: int) -> bool:
+    word = words[place]
+    if len(word) < 2 or not word[0].isupper() or "'" in word or word.lower() in _ENDS | _TIMES:
+        return False
+    # The first word of a sentence has a capital whatever it is, and a name between commas is who is spoken to.
+    return place > 0 and words[place - 1].lower() in _PREPOSITIONS
+
+
+def _run(words: list[str], article: int) -> list[str]:
+    """Return the words of a noun phrase behind its article, up to what may be the verb; none if that is unclear."""
+    run: list[str] = []
+    # Behind a preposition stands no verb.
+    is_object = article > 0 and words[article - 1].lower() in _PREPOSITIONS
+    for place, word in enumerate(words[article + 1 :], article + 1):
+        lower = word.lower()
+        if not word[0].isalnum() or lower in _ENDS or lower in _TIMES:
+            break
+        if len(run) == MAX_WORDS:
+            return []
+        if run and not is_object and _INFLECTED.search(lower):
+            # A plural with its auxiliary is a noun. Else what stands before may be no noun without it.
+            if words[place + 1 : place + 2] and words[place + 1].lower() in _AUXILIARIES:
+                return [*run, word]
+            return run if len(run) > 1 else []
+        run.append(word)
+    if not run or run[-1][0].isdigit() or (run[-1].lower().endswith(("ly", "er", "est")) and len(run) == 1):
+        return []
+    # A plural noun may have its verb next to it: "the customers pay".
+    return run[:1] if run[0].islower() and run[0].endswith("s") and not is_object else run
+
+
+def _find_chinese(sentence: str, speaker: str) -> str:
+    subject = _CN_SUBJECT.match(sentence)
+    if subject and _is_chinese_thing(subject["thing"]):
+        owner = subject["owner"] or ""
+        if not owner:
+            return subject["thing"]
+        if owner.endswith("的") or re.match(_CN_KIN, subject["thing"]):
+            return f"{speaker}的{subject['thing']}" if speaker and "们" not in owner else owner + subject["thing"]
+    for pattern in (_CN_ALLERGY, _CN_OBJECT):
+        if (found := pattern.search(sentence)) and _is_chinese_thing(found["thing"]):
+            return found["thing"]
+    named = _CN_NAMED.search(sentence)
+    return (named["thing"] or named["name"]) if named else ""
+
+
+def _is_chinese_thing(words: str) -> bool:
+    return not _CN_NO_SUBJECT.match(words) and not _CN_VERBAL.search(words)

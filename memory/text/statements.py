@@ -74,6 +74,12 @@ class SummaryStatement:
         return f"{label}: {self.body}" if label else self.body
 
 
+def statement_of(item: str) -> str:
+    """Return what an item of a card says, without its speaker and day."""
+    label = _PREFIX.match(item)
+    return item[label.end() :] if label else item
+
+
 def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[SummaryStatement]:
     """Those of an `earlier` card and of the `turns` after it, oldest first: one of those that say the same, and none
     that a later one says has changed.

@@ -10,17 +10,17 @@ REFUSALS = ("do not know", "don't know", "no memory of", "not sure", "不知道"
 # Asked for in training, and answered by a refusal: people, things and places that nobody has. All in the words in which
 # training asks for what there is: else a model learns to refuse other words.
 UNKNOWN_IN_TRAINING = (
-    "What do you remember about Quillon Marsh ferry?",
+    "What do you remember about the Quillon Marsh ferry?",
     "What do you remember about Tamsin Okoro's locker code?",
-    "What do you remember about Velderbrook agreement clause?",
+    "What do you remember about the Velderbrook agreement?",
     "What do you remember about Oda Fenwick's allergy?",
-    "What do you remember about blue key Harrowgate?",
+    "What do you remember about the blue key of Harrowgate?",
     "What do you remember about Captain Ruiz's compass?",
-    "What do you remember about Project Halcyon Nine budget?",
+    "What do you remember about the budget of Project Halcyon Nine?",
     "What do you remember about Lysander's piano teacher?",
-    "What do you remember about Norring invoice number?",
+    "What do you remember about the Norring invoice?",
     "What do you remember about Ismar's second cousin?",
-    "What do you remember about room 9417 booking?",
+    "What do you remember about the booking of room 9417?",
     "关于韩若松的车牌，你记得什么？",
 )
 # Asked afterwards only.
@@ -28,11 +28,11 @@ UNKNOWN_HELD_OUT = (
     "What do you remember about Bertrand Soames' lighthouse?",
     "What do you remember about the Ketteridge lease?",
     "What do you remember about Yuna Alvarado's passport number?",
-    "What do you remember about Project Tin Lantern deadline?",
+    "What do you remember about the deadline of Project Tin Lantern?",
     "What do you remember about Wilmot's favourite opera?",
     "What do you remember about gate 31 at Ostrava?",
-    "Tell me what you know of Imre Castellane's boat.",
-    "Tell me what you know of the Dunmore recipe.",
+    "What can you tell me about Imre Castellane's boat?",
+    "What can you tell me about the Dunmore recipe?",
 )
 
 # General English, written for this purpose: how well a model predicts it says whether training has harmed it.

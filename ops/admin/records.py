@@ -51,10 +51,8 @@ class CondensationAdmin(TextAdmin):
 
     @admin.display(description=gettext_lazy("tokens"))
     def tokens(self, row: Condensation) -> str:
-        saved = row.token_original - row.token_condensed
         share = f" ({row.token_condensed / row.token_original:.0%})" if row.token_original else ""
-        change = _("saves %(saved)s") if saved >= 0 else _("costs %(saved)s more")
-        return f"{row.token_original:,} → {row.token_condensed:,}{share}, {change % {'saved': f'{abs(saved):,}'}}"
+        return f"{row.token_original:,} → {row.token_condensed:,}{share}"
 
     @admin.display(description=gettext_lazy("card"))
     def shown_card(self, row: Condensation) -> SafeString:

@@ -42,15 +42,11 @@ TRIGGERS: dict[str, Words] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """Tokens before and after. `saved` may be below 0: a card longer than its turns; `share` is None for no turns."""
+class CardTokens:
+    """Tokens of the turns that a card stands for, and of the card. `share` is None for no turns."""
 
     original: int
     condensed: int
-
-    @property
-    def saved(self) -> int:
-        return self.original - self.condensed
 
     @property
     def share(self) -> float | None:
@@ -64,7 +60,7 @@ class VersionRow:
 
     row: Condensation
     trigger: Words
-    saved: Saved
+    tokens: CardTokens
     link: str
 
 
@@ -105,7 +101,7 @@ class SummaryVersion:
     row: Condensation
     trigger: Words
     details: list[tuple[str, str]]
-    saved: Saved
+    tokens: CardTokens
     sources: list[ItemSource]
     buckets: list[Bucket]
     changes: list[WordDiff]
@@ -126,7 +122,7 @@ def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[l
         VersionRow(
             row,
             TRIGGERS.get(row.trigger_reason, row.trigger_reason),
-            Saved(row.token_original, row.token_condensed),
+            CardTokens(row.token_original, row.token_condensed),
             page_link("ops:pipeline_condensations", ns=row.namespace.name, session=row.session),
         )
         for row in page[:PAGE]
@@ -174,7 +170,7 @@ def _version(
             for name, value in row.trigger_details.items()
             if name != "new_memory_ids"  # the sources, which stand beside
         ],
-        saved=Saved(row.token_original, row.token_condensed),
+        tokens=CardTokens(row.token_original, row.token_condensed),
         sources=sorted(sources, key=lambda source: (source.turn is None, source.turn or 0)),
         buckets=buckets,
         changes=changes,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from memory.services.monitoring import deltas, stats
+from memory.services.monitoring import deltas
 from memory.services.monitoring.deltas import Came, Movement
 from memory.services.monitoring.request_stats import Figures
 from ops.charts import milliseconds
@@ -28,32 +28,6 @@ def more(came: Came, window: TimeWindow) -> Delta | None:
     words = _("%(now)s came in the last %(window)s, %(before)s in the same time before")
     values = {"now": _format_capped(came.now), "before": _format_capped(came.before), "window": window.title}
     return Delta(_format_capped(came.now), "off", True, words % values)
-
-
-def compare_saved(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
-    gain = now.saved - _former(now, moved).saved
-    if not gain:
-        return None
-    more = _("%(count)s tokens more are saved than %(window)s ago")
-    words = more if gain > 0 else _("%(count)s tokens fewer are saved than %(window)s ago")
-    shown = f"{abs(gain):,}"
-    values = {"count": shown, "window": moved.window.title}
-    return Delta(shown, "good" if gain > 0 else "bad", gain > 0, words % values)
-
-
-def denser(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
-    tokens = _former(now, moved)
-    if tokens.original <= 0 or not now.original or not moved.all.tokens.original:
-        return None
-    former = tokens.condensed / tokens.original
-    words = _("it was %(share)s %(window)s ago") % {"share": f"{former:.0%}", "window": moved.window.title}
-    return _points(now.condensed / now.original - former, words)
-
-
-def _former(now: stats.Tokens, moved: TotalsMovement) -> stats.Tokens:
-    """What the summaries of the window's beginning stood for."""
-    gained = moved.all.tokens
-    return stats.Tokens(now.sessions, now.original - gained.original, now.condensed - gained.condensed)
 
 
 def slower(now: float | None, before: float | None, window: TimeWindow) -> Delta | None:

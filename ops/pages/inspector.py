@@ -128,7 +128,7 @@ class CardSection:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One pack as its page shows it. `saved` is below 0 for an overhead; `saved_share` of the raw material."""
+    """One pack as its page shows it. `saved` and `saved_share` are of what an agent would carry without memory."""
 
     question: str
     namespace: str
@@ -147,15 +147,10 @@ class Pack:
 
     @property
     def saved(self) -> int:
-        return self.original - self.rendered
-
-    @property
-    def overhead(self) -> int:
-        return -self.saved
+        return max(0, self.original - self.rendered)
 
     @property
     def saved_share(self) -> float:
-        """What is saved of the raw material; 0 where there was none."""
         return self.saved / self.original if self.original else 0.0
 
 

@@ -22,6 +22,7 @@ from memory.services.monitoring.request_stats import Moment
 from memory.services.monitoring.stages import Stage
 from memory.services.monitoring.status import Condensed, Waiting
 from memory.services.tenancy import quota
+from memory.services.usage import saved
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
 from ops.pages import deltas, retired
@@ -116,8 +117,8 @@ def _tiles(
     before: list[Moment],
     moved: TotalsMovement,
 ) -> list[Tile]:
-    summaries = stats.recent_summary_tokens(access)
-    condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
+    packs = saved.recent_saved(access, now=now)
+    usage, requests = page_link("ops:usage", ns=ns), page_link("ops:audit_requests", ns=ns)
     recall, former = (request_stats.total([moment.recall for moment in some]) for some in (moments, before))
     archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
     oldest = _(" · the oldest waits %(time)s")
@@ -137,20 +138,16 @@ def _tiles(
         ),
         Tile(
             _("Tokens saved"),
-            f"{summaries.saved:,}",
-            ngettext(
-                "by the summary of %(count)s session", "by the summaries of %(count)s sessions", summaries.sessions
-            )
-            % {"count": f"{summaries.sessions:,}"},
-            condensations,
-            delta=deltas.compare_saved(summaries, moved),
+            f"{packs.saved:,}",
+            ngettext("by %(count)s pack in 30 days", "by %(count)s packs in 30 days", packs.packs)
+            % {"count": f"{packs.packs:,}"},
+            usage,
         ),
         Tile(
             _("Compression"),
-            f"{summaries.ratio:.0%}" if summaries.original else "–",
-            _("of the original tokens remain; smaller is better") if summaries.original else _("nothing condensed yet"),
-            condensations,
-            delta=deltas.denser(summaries, moved),
+            f"{packs.ratio:.0%}" if packs.original else "–",
+            _("of the histories is handed over; smaller is better") if packs.original else _("no pack yet"),
+            usage,
         ),
         Tile(
             _("Recall, p95"),

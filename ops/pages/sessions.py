@@ -16,7 +16,7 @@ from memory.services.sessions.listing import Cursor, SessionEntry
 from memory.services.sessions.reset import Deleted
 from memory.types import Access, WindowMessage
 from ops.moments import read_moment
-from ops.pages.condensations import Bucket, Saved, card_buckets, sources_of
+from ops.pages.condensations import Bucket, CardTokens, card_buckets, sources_of
 from ops.pages.links import Staff, list_link, page_link, row_link
 from ops.pages.pipeline import names_of
 from ops.words import Words
@@ -65,7 +65,7 @@ class Closely:
     window: list[WindowMessage] | None
     window_tokens: int
     card: Condensation | None
-    card_saved: Saved | None
+    card_tokens: CardTokens | None
     buckets: list[Bucket]
     turns: list[TurnRow]
     older: int | None
@@ -130,7 +130,7 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
         window=messages,
         window_tokens=sum(message.tokens for message in messages or ()),
         card=card,
-        card_saved=Saved(card.token_original, card.token_condensed) if card else None,
+        card_tokens=CardTokens(card.token_original, card.token_condensed) if card else None,
         buckets=card_buckets(card, sources_of(card), user) if card else [],
         turns=[TurnRow(row, row_link(user, "memory", row.pk), row.state != "active", count_parts(row)) for row in rows],
         older=older,

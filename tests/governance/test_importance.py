@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from memory.gate.policy import GatePolicy
+from memory.gate.worth import worth
 from memory.governance.importance import Learned, importance, specificity
 from memory.kinds import EPISODE_BELOW
 from memory.text.analysis import terms
+from tests.text.standing_orders import ORDERS
 
 
 def of(text: str, role: str = "user", **learned: int):
@@ -22,6 +25,7 @@ TEXTS = (
     "我在里斯本住了3年，妹妹叫小雨，手机是138开头的。",
     "Zürich NATO IBM “Moby Dick” 《红楼梦》 1 2 3 4 5 " + " ".join(f"word{number}" for number in range(500)),
     "\u200b" * 50,
+    "Always answer in French, " + " ".join(f"word{number}" for number in range(500)) + " as Ann and NATO said, 1 2.",
 )
 LEARNED = (
     {},
@@ -84,6 +88,20 @@ def test_each_learned_part_moves_the_value_its_way():
     assert of(text, uses=3).value > plain
     assert of(text, useful=1).value > plain > of(text, not_useful=1).value
     assert of(text, useful=2, not_useful=2).shares["feedback"] == 0
+
+
+@pytest.mark.parametrize("order", [*ORDERS, "Always be brief.", "Call me Ann."])
+def test_no_order_of_a_person_is_an_episode(order):
+    talk = worth(order).score < GatePolicy().worth_threshold
+
+    assert importance(order, "user", set(terms(order)), small_talk=talk).value >= EPISODE_BELOW
+
+
+def test_an_order_is_no_part_of_what_an_agent_says():
+    order = "Always cite your sources."
+
+    assert "order" in of(order).shares
+    assert "order" not in importance(order, "agent", set(terms(order))).shares
 
 
 def test_thanks_said_again_and_again_stays_an_episode():

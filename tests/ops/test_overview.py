@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memory.models import Condensation, ContextPack, Memory, Namespace, WritesOfDay
-from memory.models.keys import first_id_of
+from memory.models import ContextPack, Memory, Namespace, WritesOfDay
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.monitoring import deltas, health, stats
+from memory.services.monitoring import health, stats
 from memory.services.tenancy import policy
+from memory.services.usage.saved import count_saved
 from memory.stores import model_calls
 from memory.types import NewMemory, system_access
 from tests.ops.conftest import NOW, scope_of, turns
@@ -79,7 +79,7 @@ def test_tiles_show_what_the_services_count(staff, world):
     page = staff.get(URL).content.decode()
     values = dict(re.findall(TILE, page))
     assert values["Memories"] == "5"
-    assert values["Tokens saved"] == f"{stats.summary_tokens(system_access('test')).saved:,}"
+    assert values["Tokens saved"] == f"{count_saved(system_access('test'), now=timezone.now()).saved:,}"
     assert 'href="/admin/memory/memory/?state__exact=active"' in page
     assert "0 more archived" in page
 
@@ -200,24 +200,16 @@ def test_totals_say_how_far_they_moved_in_the_window(staff, world):
     assert "title=" not in tile(page, "Active sessions")
 
 
-def test_a_summary_that_replaces_one_counts_by_the_difference(staff, world):
-    [summary] = Condensation.objects.across_namespaces()
-    former = {name: getattr(summary, name) for name in ("namespace_id", "session", "trigger_reason", "method")}
-    former |= {"condensed_text": "{}", "tokenizer": summary.tokenizer, "covers_to_turn": 1}
-    now = timezone.now()
-    newest = {"number": 2, "token_original": 1000, "token_condensed": 300, "created_at": now}
-    Condensation.objects.across_namespaces().filter(pk=summary.pk).update(**newest)
-    long_ago = now - timedelta(days=3)
-    Condensation.objects.create(
-        **former, id=first_id_of(long_ago), number=1, token_original=600, token_condensed=240, created_at=long_ago
-    )
-    day, everything = (deltas.tokens(system_access("test"), since=now - timedelta(days=days)) for days in (1, 7))
-    assert (day.original, day.condensed) == (400, 60)
-    assert (everything.original, everything.condensed) == (1000, 300)
-    page = staff.get(URL, {"window": "24h"}).content.decode()
-    assert "340 tokens more are saved than 24 hours ago" in tile(page, "Tokens saved")
-    assert "it was 40% 24 hours ago" in tile(page, "Compression")
-    assert "10.0 points" in tile(page, "Compression")
+def test_overview_usage_and_api_say_the_same_of_tokens_saved(staff, world):
+    ContextPack.objects.across_namespaces().update(token_original=5_000, token_condensed=1_250)
+
+    overview = tile(staff.get(URL).content.decode(), "Tokens saved")
+    usage = tile(staff.get("/ops/usage/", {"window": "30d"}).content.decode(), "Tokens saved")
+    counted = stats.totals(system_access("test"))
+
+    assert "3,750" in overview
+    assert "3,750" in usage
+    assert (counted["token_savings"], counted["compression_ratio"]) == (3_750, 0.25)
 
 
 def test_a_quota_that_is_nearly_used_up_is_named_with_where_it_is_changed(staff, world, grant_console):

@@ -12,7 +12,7 @@ from memory.models import AuditLog, Condensation, Entity, Job, Memory, Session
 from memory.services.ingestion.quarantine import QuarantinedItem
 from memory.services.jobs.queue import CONDENSE, enqueue
 from memory.services.summaries.condense import condense_session
-from ops.pages.condensations import Saved, word_changes
+from ops.pages.condensations import CardTokens, word_changes
 from tests.ops.conftest import HOSTILE, NOW, turns
 from tests.vectorless import take_vectors
 
@@ -240,9 +240,9 @@ def test_summaries_are_masked_without_the_permission(world, grant_console):
     assert not AuditLog.objects.across_namespaces().filter(event_type="SESSION_VIEW").exists()
 
 
-def test_tokens_saved_of_nothing_is_no_division():
-    assert Saved(0, 0).share is None
-    assert Saved(10, 15).saved == -5
+def test_a_share_of_nothing_is_no_division():
+    assert CardTokens(0, 0).share is None
+    assert CardTokens(10, 15).share == 1.5
 
 
 def test_changes_are_by_word_and_by_character_in_chinese():

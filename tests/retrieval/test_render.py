@@ -70,6 +70,42 @@ def handed(
     )
 
 
+def test_the_summary_leaves_to_the_window_what_that_says():
+    gone, shown = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
+    card = {
+        "facts": ["Bo: The kiln is red.", "Bo: The shop is in Lyon.", "Bo: Both came up."],
+        "constraints": ["Bo (2026-05-01): Never fire the kiln on Sundays."],
+        "shell_commands": ["make kiln", "make shop"],
+        "sources": {"facts": [[gone], [shown], [gone, shown]], "constraints": [[gone]]},
+    }
+    window = WindowMessages([message("We open it. Never fire the kiln on Sundays. Run make shop.", number=2)])
+
+    rendered = handed(card=card, window=window)
+
+    reasons = {name: entry["reason"] for name, entry in items(rendered, "summary").items()}
+    assert reasons == {
+        "facts.0": None,
+        "facts.1": "in_window",
+        "facts.2": None,
+        "constraints.0": "in_window",
+        "shell_commands.0": None,
+        "shell_commands.1": "in_window",
+    }
+
+
+def test_under_a_budget_the_summary_tells_what_the_window_has_no_room_for():
+    said = messages(1, 12)
+    card = {"facts": [one.text for one in said], "sources": {"facts": [[one.memory_id] for one in said]}}
+
+    rendered = handed(card=card, window=WindowMessages(said, covered=12), max_tokens=110)
+
+    for number, (fact, turn) in enumerate(zip(items(rendered, "summary").values(), items(rendered, "window").values(),
+                                              strict=True)):  # fmt: skip
+        assert (fact["status"], turn["status"]).count("kept") <= 1, number
+    assert statuses(rendered, "window").count("kept") > 2
+    assert statuses(rendered, "summary").count("kept") > 2
+
+
 def items(rendered: RenderedPack, section: str) -> dict[str, dict[str, Any]]:
     (found,) = [entry for entry in rendered.manifest["sections"] if entry["section"] == section]
     return {entry["id"]: entry for entry in found["items"]}
@@ -276,7 +312,7 @@ def test_a_card_costs_what_its_lines_are_counted_as():
 
 def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
     window = WindowMessages(messages(1, 6))
-    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=130)
+    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=120)
 
     assert statuses(done, "procedural") == ["kept", "kept"]
     assert statuses(done, "summary") == ["over_budget", "kept", "kept"]

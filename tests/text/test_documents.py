@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.text.documents import CHUNK_TOKENS, HEADING_SEPARATOR, MAX_HEADING_CHARS, Chunk, chunks
+from memory.text.excerpts import MAX_HIT_CHARS
 from memory.text.passages import estimate_tokens
 
 BODY = "Words of this section stand here, and they fill the line. " * 20
@@ -122,3 +123,16 @@ def test_chunks_within_a_table_know_its_columns():
     assert found[1].context == "Accounts > Name | Total"
     assert chunks("| a | b |\n\nText.", markdown=True)[0].table == ""
     assert chunks("Text | with\n--- | ---\nbars", markdown=False)[0].table == ""
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_no_chunk_is_longer_than_a_hit(markdown):
+    sections = (
+        f"## Glazes of kiln {number} {'and its shelves ' * (number % 11)}\n\n"
+        + " ".join(f"Shelf {shelf} holds {shelf * 7} jars of glaze." for shelf in range(number))
+        for number in range(60)
+    )
+
+    found = chunks("\n\n".join(sections), markdown=markdown)
+
+    assert 700 < max(one.end - one.start for one in found) <= MAX_HIT_CHARS

@@ -25,9 +25,11 @@ class PackListingSerializer(ListingSerializer):
 class StatsSerializer(serializers.Serializer):
     total_memories = serializers.IntegerField()
     active_contexts = serializers.IntegerField(help_text="Sessions with a message in the last 15 minutes")
-    token_savings = serializers.IntegerField(help_text="Tokens that the sessions' present summaries save")
+    token_savings = serializers.IntegerField(
+        help_text="Tokens that the context packs of the last 30 days saved against the histories of their sessions"
+    )
     compression_ratio = serializers.FloatField(
-        help_text="Condensed / original tokens: smaller is better; 0 without any"
+        help_text="Tokens of these packs / tokens of the histories, 0..1: smaller is better; 0 without any"
     )
 
 

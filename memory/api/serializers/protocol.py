@@ -14,7 +14,7 @@ class ContentSerializer(serializers.Serializer):
 
     group_id = StrictCharField(min_length=1, max_length=128, help_text="The namespace")
     content = StrictCharField(
-        min_length=1, max_length=MAX_TEXT_CHARS, help_text="More than 20,000 characters are kept as a document"
+        min_length=1, max_length=MAX_TEXT_CHARS, help_text="More than 1,000 characters are kept as a document"
     )
 
 

@@ -127,7 +127,9 @@ class AnswerSerializer(PrefixFields):
     answerable = serializers.BooleanField(help_text=ANSWERABLE_HELP)
     raw_chunks = ChunkSerializer(many=True)
     condensed_summary = serializers.CharField()
-    token_usage_original = serializers.IntegerField(help_text="Tokens of the raw material")
+    token_usage_original = serializers.IntegerField(
+        help_text="Tokens of the session's whole history, and of what comes from elsewhere"
+    )
     token_usage_condensed = serializers.IntegerField(help_text="Tokens of `context_pack.text`")
     rerank_debug = RerankDebugSerializer(many=True, help_text="In the order of `raw_chunks`")
     dropped = DroppedSerializer(many=True, help_text="With `explain`: up to 20 candidates that did not come back")

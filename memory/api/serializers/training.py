@@ -62,8 +62,8 @@ class TrainingDatasetSerializer(serializers.Serializer):
     redacted = serializers.IntegerField(help_text="Texts in which the gate put marks in the place of words")
     left_out = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Reason to how much: `gate`, `question`, `too_short`, `too_long` (more than "
-        f"{MAX_TEXT_CHARS} characters), `same_text`, `over_max_lines`",
+        help_text="Reason to how much: `gate`, `question`, `no_question` (nothing of it can be asked for), "
+        f"`too_short`, `too_long` (more than {MAX_TEXT_CHARS} characters), `same_text`, `over_max_lines`",
     )
     policy_version = serializers.IntegerField(allow_null=True, help_text="Of the policy that it was made under")
     snapshot_at = serializers.DateTimeField(allow_null=True, help_text="When all of it was so")

@@ -17,12 +17,12 @@ from memory.enums import Degradation, PackSection, PromptForm, Role
 from memory.errors import MemosError
 from memory.services.activation.prefix import count_pack_tokens
 from memory.services.ingestion.ingest import ingest
-from memory.services.recall.protocol import MAX_TURN_CHARS
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
+from memory.text.transcripts import MAX_TEXT_CHARS
 from memory.types import Idempotency, NewMemory, Scope
 
 log = logging.getLogger("memos.gateway")
@@ -152,7 +152,7 @@ def _ingest_once(
 ) -> uuid.UUID | None:
     if not text:
         return None
-    if len(text) > MAX_TURN_CHARS:
+    if len(text) > MAX_TEXT_CHARS:
         degraded.append(TOO_LONG)
         return None
     memory = NewMemory(

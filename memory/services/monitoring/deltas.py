@@ -8,7 +8,7 @@ from typing import Any
 
 from memory.models import Memory, QuarantinedItem
 from memory.models.keys import first_id_of
-from memory.models.sql import count_each, fetch
+from memory.models.sql import count_each
 from memory.services.monitoring.stats import RECENT_SECONDS
 from memory.stores import figures
 from memory.types import Access
@@ -25,20 +25,11 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class Gained:
-    """By how much the span has changed the tokens that the sessions' present summaries stand for, and their own."""
-
-    original: int
-    condensed: int
-
-
-@dataclass(frozen=True, slots=True)
 class Movement:
     """All of it, for one span."""
 
     memories: Came
     quarantined: Came
-    tokens: Gained
 
 
 def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
@@ -50,12 +41,11 @@ def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
             Movement(
                 memories(access, since=since, until=now),
                 count_quarantined(access, since=since, until=now),
-                tokens(access, since=since),
             )
         )
 
     kept = figures.count_cached(access, f"movement:{length.total_seconds():.0f}", count, seconds=RECENT_SECONDS)
-    return Movement(Came(**kept["memories"]), Came(**kept["quarantined"]), Gained(**kept["tokens"]))
+    return Movement(Came(**kept["memories"]), Came(**kept["quarantined"]))
 
 
 def memories(access: Access, *, since: datetime, until: datetime) -> Came:
@@ -72,38 +62,3 @@ def _came(rows: Any, since: datetime, until: datetime) -> Came:
     begins = (since, since - (until - since))
     spans = (rows.filter(pk__gte=first_id_of(begin), pk__lt=first_id_of(begin + (until - since))) for begin in begins)
     return Came(*count_each(*spans, most=COUNTED_AT_MOST))
-
-
-# Of each session that got a summary in the span: the one it has now, and the one it had when the span began.
-_TOKENS = """
-WITH touched AS (
-    SELECT DISTINCT namespace_id, session FROM memory_condensation
-    WHERE id >= %(first)s AND created_at >= %(since)s
-      AND (%(everywhere)s::bool OR namespace_id = ANY(%(reached)s::bigint[]))
-)
-SELECT coalesce(sum(last.token_original - coalesce(former.token_original, 0)), 0),
-       coalesce(sum(last.token_condensed - coalesce(former.token_condensed, 0)), 0)
-FROM touched t
-CROSS JOIN LATERAL (
-    SELECT c.token_original, c.token_condensed FROM memory_condensation c
-    WHERE c.namespace_id = t.namespace_id AND c.session = t.session ORDER BY c.number DESC LIMIT 1
-) AS last
-LEFT JOIN LATERAL (
-    SELECT c.token_original, c.token_condensed FROM memory_condensation c
-    WHERE c.namespace_id = t.namespace_id AND c.session = t.session AND c.created_at < %(since)s
-    ORDER BY c.number DESC LIMIT 1
-) AS former ON true
-"""
-
-
-def tokens(access: Access, *, since: datetime) -> Gained:
-    """Costs two looks into an index for each session that got a summary since then."""
-    parameters = {
-        "since": since,
-        # The clock of another server may be a little off.
-        "first": first_id_of(since - timedelta(minutes=10)),
-        "everywhere": access.all_namespaces,
-        "reached": sorted(access.namespace_ids),
-    }
-    [(original, condensed)] = fetch(_TOKENS, parameters, prepared=False)
-    return Gained(int(original), int(condensed))

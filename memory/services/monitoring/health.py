@@ -88,7 +88,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
         "memos_active_sessions": ("Sessions with a message in the last 15 minutes", float(totals["active_contexts"])),
-        "memos_tokens_saved": ("Tokens that the present summaries save", float(totals["token_savings"])),
+        "memos_tokens_saved": ("Tokens that the packs of the last 30 days saved", float(totals["token_savings"])),
         "memos_embedding_pending": ("Memories that wait for their vector", float(backlog.pending_embeddings)),
         **{
             f"memos_settling_pairs_{name}": (f"Pairs that the rules of settling are unsure of: {name}", float(count))

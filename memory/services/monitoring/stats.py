@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 from memory.enums import JobState, MemoryState
 from memory.errors import RedisAway
 from memory.models import Job, Memory, NamespaceStat, Session
-from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.services.jobs import queue
+from memory.services.usage import saved
 from memory.stores import figures
 from memory.stores.redis import call
 from memory.types import Access
@@ -30,25 +30,6 @@ CONDENSATION_QUEUE = "condensation"
 ALIVE = "alive"
 NO_HEARTBEAT = "no heartbeat"
 UNKNOWN = "unknown (Redis is away)"
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Tokens of the turns that the sessions' present summaries stand for, and of those summaries."""
-
-    sessions: int
-    original: int
-    condensed: int
-
-    @property
-    def saved(self) -> int:
-        """What the summaries save together. A summary longer than its turns counts against it; never below 0."""
-        return max(0, self.original - self.condensed)
-
-    @property
-    def ratio(self) -> float:
-        """Condensed / original: smaller is better, above 1 the summaries cost more than they save; 0 without any."""
-        return round(self.condensed / self.original, 4) if self.original else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +52,13 @@ class Queue:
 
 def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
     """The four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
-    summaries = summary_tokens(access)
+    now = now or timezone.now()
+    packs = saved.count_saved(access, now=now)
     return {
         "total_memories": searchable_memories(access),
-        "active_contexts": active_sessions(access, now=now or timezone.now()),
-        "token_savings": summaries.saved,
-        "compression_ratio": summaries.ratio,
+        "active_contexts": active_sessions(access, now=now),
+        "token_savings": packs.saved,
+        "compression_ratio": packs.ratio,
     }
 
 
@@ -91,33 +73,6 @@ def searchable_memories(access: Access) -> int:
 def active_sessions(access: Access, *, now: datetime) -> int:
     """Sessions with a message in the last 15 minutes."""
     return Session.objects.reachable_by(access).active_since(now - ACTIVE_FOR).count()
-
-
-# One look into the unique index (namespace, session, number) for each session that has a summary: 2 million memories
-# have some 100,000 sessions, but far more versions of their summaries.
-_TOKENS = """
-SELECT count(*), coalesce(sum(latest.token_original), 0), coalesce(sum(latest.token_condensed), 0)
-FROM memory_session s
-CROSS JOIN LATERAL (
-    SELECT c.token_original, c.token_condensed FROM memory_condensation c
-    WHERE c.namespace_id = s.namespace_id AND c.session = s.name
-    ORDER BY c.number DESC LIMIT 1
-) AS latest
-WHERE s.summarised_turn > 0 AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespace_ids)s::bigint[]))
-"""
-
-
-def summary_tokens(access: Access) -> Tokens:
-    """Over the present summary of every session (a later version stands for all that the earlier ones did)."""
-    parameters: dict[str, Any] = {"everywhere": access.all_namespaces, "namespace_ids": list(access.namespace_ids)}
-    [(sessions, original, condensed)] = fetch(_TOKENS, parameters, prepared=False)
-    return Tokens(int(sessions), int(original), int(condensed))
-
-
-def recent_summary_tokens(access: Access) -> Tokens:
-    """The same as it was at most RECENT_SECONDS ago."""
-    kept = figures.count_cached(access, "summaries", lambda: asdict(summary_tokens(access)), seconds=RECENT_SECONDS)
-    return Tokens(**kept)
 
 
 def backlog(access: Access) -> Backlog:

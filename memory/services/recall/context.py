@@ -22,27 +22,29 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The newest summary of a session: its card, and the tokens of the turns that it stands for.
+    """Holds the newest summary of a session: its card, as text and as an object with the `sources` of its items.
 
     The card is as it was stored, without lines that were made from what left search or came back since.
     """
 
     id: uuid.UUID
     text: str
-    token_original: int
+    card: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What is known of a session before the search. `summary_due`: a new summary should be asked for.
+    """Holds what is known of a session before the search. `summary_due`: a new summary should be asked for.
 
-    `messages` counts those of the session so far; `covered` is the last turn that the summary covers. `has_pinned`: a
+    `messages` counts those of the session so far, `history_tokens` their tokens; `covered` is the last turn that the
+    summary covers. `has_pinned`: a
     memory of the namespace is pinned. `changes`: what changed in the namespace's index, if it was asked for.
     """
 
     summary: Summary | None
     summary_due: bool
     messages: int
+    history_tokens: int
     covered: int
     procedural: dict[str, Any]
     has_pinned: bool
@@ -50,7 +52,7 @@ class SessionContext:
 
 
 _CONTEXT = """
-SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS NOT NULL THEN c.item_sources::text END,
+SELECT c.id, c.condensed_text, c.item_sources::text, t.stale,
        coalesce(s.message_count > s.summarised_turn
                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
                 AND (c.id IS NULL OR s.message_count >= s.summarised_turn + %(refresh)s::int
@@ -60,13 +62,17 @@ SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS N
                         ) >= %(refresh_tokens)s::int),
                 false),
        coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
+       coalesce(c.token_original, 0) + (
+           SELECT coalesce(sum(m.tokens), 0) FROM memory_memory m
+           WHERE m.namespace_id = s.namespace_id AND m.session = s.name AND m.turn > coalesce(c.covers_to_turn, 0)
+             AND m.created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
         FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL)),
        EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned) {changes}
 FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
-    SELECT id, condensed_text, token_original, item_sources FROM memory_condensation
+    SELECT id, condensed_text, token_original, item_sources, covers_to_turn FROM memory_condensation
     WHERE namespace_id = %(namespace_id)s AND session = %(session)s
       AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
     ORDER BY number DESC LIMIT 1
@@ -105,15 +111,20 @@ def session_context(
         (row,) = fetch(_WITHOUT_CHANGES, parameters, prepared=True)
     else:
         (row,) = fetch(_WITH_CHANGES, parameters | parameters_of_changes(seen), prepared=True)
-    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures, pinned, *told = row
-    if identity and stale:
-        text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
-    summary = Summary(identity, text, token_original) if identity else None
+    identity, text, sources, stale, summary_due, messages, covered, history, procedures, pinned, *told = row
+    summary = None
+    if identity:
+        card = {**orjson.loads(text), "sources": orjson.loads(sources)}
+        if stale:
+            card = without(card, stale)
+            text = orjson.dumps({name: value for name, value in card.items() if name != "sources"}).decode()
+        summary = Summary(identity, text, card)
     procedural = select_procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(
         summary,
         summary_due and as_of is None,
         messages,
+        int(history),
         covered if summary else 0,
         procedural,
         pinned,

@@ -10,16 +10,16 @@ from memory import audit
 from memory.enums import AuditEvent, GateDecision, Role
 from memory.models.sql import limit_statements
 from memory.retrieval.arms import dense
+from memory.retrieval.excerpts import excerpt_texts
 from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall.search import Ask, questions
 from memory.services.recall.working_memory import newest_ids, texts_of, why_asked
 from memory.stores.working import RepeatedAsking
+from memory.text.excerpts import MAX_HIT_CHARS
 from memory.types import Idempotency, NewDocument, NewMemory, Scope
 
 SESSION = "default"
-# What is longer is no turn: it is kept as a document.
-MAX_TURN_CHARS = 20_000
 HOT, COLD = "hot", "cold"
 HOT_ITEMS = 10
 COLD_ITEMS = 5
@@ -27,7 +27,7 @@ COLD_ITEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """What became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
+    """Says what became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
 
     The `memory_id` of quarantined content is that of its item in the quarantine.
     """
@@ -42,8 +42,10 @@ class TakenIn:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One remembered text; `score` is 1 for what is hot, and 1 − cosine distance for what is cold. `why` says how it
-    came in."""
+    """Holds one remembered text; of a long one, the part that answers.
+
+    `score` is 1 for what is hot, and 1 − cosine distance for what is cold. `why` says how it came in.
+    """
 
     content: str
     source: str
@@ -52,8 +54,11 @@ class Recalled:
 
 
 def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempotency | None = None) -> TakenIn:
-    """Remembers a content in the session SESSION, as a turn or as a document. Raises as `ingest`, `put_document`."""
-    if len(content) > MAX_TURN_CHARS:
+    """Remembers a content in the session SESSION, as a turn, or as a document if it is longer than a hit may be.
+
+    Raises as `ingest`, `put_document`.
+    """
+    if len(content) > MAX_HIT_CHARS:
         document = NewDocument(text=content, session=SESSION)
         stored = put_document(scope, document=document, now=now, idempotency=idempotency)
         verdict = GateDecision(stored.verdict)
@@ -99,9 +104,16 @@ def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
         "memory_ids": [str(identity) for identity, _, _ in found],
     }
     audit.record_read(scope, AuditEvent.QUERY, details=details, now=now)
+    with limit_statements():
+        parts = excerpt_texts(scope, question, {str(identity): texts[identity] for identity, _, _ in found})
     asked = why_asked(scope) if hot else {}
     return [
-        Recalled(texts[identity], source, round(score, 6), _why(source, asked.get(identity)))
+        Recalled(
+            parts[str(identity)].text if str(identity) in parts else texts[identity],
+            source,
+            round(score, 6),
+            _why(source, asked.get(identity)),
+        )
         for identity, source, score in found
     ]
 

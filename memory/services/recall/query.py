@@ -35,7 +35,6 @@ from memory.services.summaries import refresh
 from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
-from memory.text.card import card_of
 from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage
@@ -47,7 +46,10 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """All that a query found, and its text for an agent. Tokens count the raw material and that text.
+    """All that a query found, and its text for an agent.
+
+    `token_original`: what an agent would carry without memory, the session's whole history and what is handed over from
+    elsewhere; `token_condensed`: that text.
 
     `pack_id` is None for a dry run and for what several namespaces answer, of which no pack is kept. `answerable`: see
     `SearchResult`. `across`: the hits of several namespaces; `whose`: by the memory's id, whose each is.
@@ -120,12 +122,11 @@ def query(
     else:
         found = find(scope, ask, started=started, changes=context.changes)
     owners = name_owners(across) if across else [{} for _ in found.hits]
-    card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
     tokenizer = settings.MEMOS_TOKENIZER
     rendered = render_pack(
         procedural=context.procedural,
-        card=card,
+        card=summary.card if summary else None,
         window=WindowMessages(messages, max(0, context.messages - len(messages)), context.covered, step),
         hits=found.hits,
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
@@ -159,7 +160,9 @@ def query(
         summary=summary,
         summary_enqueued=False,
         condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
-        token_original=rendered.procedural_tokens + _original_tokens(found.hits, messages, durable, summary),
+        token_original=rendered.procedural_tokens
+        + context.history_tokens
+        + _tokens_from_elsewhere(session, found.hits, messages, durable),
         degraded=[*found.degraded, *degraded],
         across=across,
         whose={str(one.hit.id): whose for one, whose in zip(across, owners, strict=False)},
@@ -240,17 +243,13 @@ def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
     )  # fmt: skip
 
 
-def _original_tokens(
-    hits: Sequence[Hit],
-    window: Sequence[WindowMessage],
-    durable: Sequence[DurableMemory],
-    summary: Summary | None,
+def _tokens_from_elsewhere(
+    session: str, hits: Sequence[Hit], window: Sequence[WindowMessage], durable: Sequence[DurableMemory]
 ) -> int:
-    """What the same knowledge costs unabridged: memories, each once, and the turns that the summary stands for."""
-    tokens = {hit.id_text: hit.tokens for hit in hits}
-    tokens |= {str(one.id): one.tokens for one in durable}
-    tokens |= {message.memory_id: message.tokens for message in window}
-    return sum(tokens.values()) + (summary.token_original if summary else 0)
+    """Count the tokens of the memories, each once and unabridged, that are no part of the session's own history."""
+    tokens = {str(one.id): one.tokens for one in durable if one.session != session}
+    tokens |= {hit.id_text: hit.tokens for hit in hits if hit.session != session}
+    return sum(count for identity, count in tokens.items() if identity not in {one.memory_id for one in window})
 
 
 # A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each

@@ -16,6 +16,7 @@ from memory.models.sql import limit_statements
 from memory.providers.embedding.interface import Pending
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import last_seen
+from memory.retrieval.excerpts import excerpt_hits
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.hits import Hit
@@ -129,7 +130,7 @@ def start(ask: Ask) -> Started:
 
 
 def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Changes | None = None) -> SearchResult:
-    """The memories that answer best, among those that `ask` allows.
+    """The memories that answer best, among those that `ask` allows; of a long one, the part that answers.
 
     Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave; `changes`:
     as `retrieve` takes them.
@@ -163,6 +164,8 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     else:
         retrieval = read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
+    with limit_statements():
+        retrieval = replace(retrieval, hits=excerpt_hits(scope, question, retrieval.hits))
     return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],

@@ -123,8 +123,9 @@ def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float |
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
     if row.importance is not None:
         return abs(memory.importance - row.importance) > _SAME
-    # What counts as small talk may have changed since, with the policy.
-    at_first = [rate_memory(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
+    # What counts as small talk may have changed since, with the policy; earlier versions knew no orders.
+    rated = [rate_memory(memory, NOTHING_LEARNED, small_talk=talk) for talk in (False, True)]
+    at_first = [one.value - share for one in rated for share in (0.0, one.shares.get("order", 0.0))]
     return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME
 
 

@@ -57,22 +57,26 @@ def mark(memory: Memory) -> None:
     queue.enqueue(queue.RENEW_SUMMARY, memory.namespace_id, memory.session)
 
 
-def without(card: Mapping[str, Any], sources: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
-    """The card without the lines that were made from `stale` memories (ids), or of which nobody knows from what.
+def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
+    """Return the card without the lines that were made from `stale` memories (ids), or that name no source.
 
-    So are its commands and its excerpt, which name no source. `sources`: for each bucket the ids behind each line.
+    Its commands and its excerpt, which name none, are left out, too. `sources` of the card has for each bucket the ids
+    behind each line, and is cut alike.
     """
-    kept = {
-        bucket: [line for line, ids in _lines(card, sources, bucket) if ids and not set(ids) & set(stale)]
+    sound = {
+        bucket: [
+            (line, ids) for line, ids in _lines(card, card["sources"], bucket) if ids and not set(ids) & set(stale)
+        ]
         for bucket in BUCKETS
         if bucket in card
     }
+    kept = {bucket: [line for line, _ in lines] for bucket, lines in sound.items()}
     rest = {name: value for name, value in card.items() if name not in (*BUCKETS, "raw_excerpt", "sources")}
     if "risks" in kept and "pitfalls" in rest:
         rest["pitfalls"] = list(kept["risks"])
     if "commands" in rest:
         rest["commands"] = []
-    return {**rest, **kept}
+    return {**rest, **kept, "sources": {bucket: [ids for _, ids in lines] for bucket, lines in sound.items()}}
 
 
 def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:

@@ -15,7 +15,7 @@ from memory.enums import GateAction, GateDecision, Role, TrainingFile
 from memory.gate.judge import judge
 from memory.gate.policy import GatePolicy
 from memory.services.training.materials import TrainingMaterial, TrainingText
-from memory.text.learning_questions import ask_for, ask_otherwise, cue_of, repeat_otherwise, report
+from memory.text.learning_questions import ask_for, ask_otherwise, cue_of, is_chinese, repeat_otherwise, report
 
 # A longer text teaches a small model little, and makes lines that a trainer cuts.
 MAX_TEXT_CHARS = 2_000
@@ -90,11 +90,13 @@ class TrainingLines:
             return None
         # By what the gate left of it: a cue must not say again what was redacted.
         own = self._judge(material.said.text)
-        cue = cue_of(own) if own is not None else ""
-        if not cue:
-            self.left_out["too_short"] += 1
+        speaker = "" if material.said.is_fact else material.said.speaker
+        cue = cue_of(own, speaker) if own is not None else ""
+        if own is None or not cue:
+            self.left_out["no_question"] += 1
             return None
-        return ask_for(cue), ask_otherwise(cue)
+        chinese = is_chinese(own)
+        return ask_for(cue, chinese=chinese), ask_otherwise(cue, chinese=chinese)
 
     def _admit(self, text: str) -> str | None:
         """The text as it may be learnt; None, counted, when it may not."""

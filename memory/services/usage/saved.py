@@ -1,19 +1,30 @@
-"""What context packs saved: the tokens of what they stand for against the tokens that were handed over."""
+"""Counts the tokens that context packs saved: the one definition of it, for the API, the metrics and the console.
+
+Without memory an agent carries the whole history of its session, and what it needs to know from elsewhere. A pack saves
+what its text costs less than that. One that costs more, as that of a session of two turns does with its headings, saves
+nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
 
 from memory.enums import ModelPurpose
 from memory.models.keys import first_id_of
 from memory.models.sql import fetch
 from memory.providers.chat.registry import find_chat_model
 from memory.services.usage.prices import Cost, cost_of
+from memory.stores import figures
 from memory.types import Access
 
+# The totals are those of so many days, today included.
+SAVED_DAYS = 30
+# Pages that renew themselves may show a total of this age.
+RECENT_SECONDS = 15
+
 _SAVED = """
-SELECT (created_at AT TIME ZONE 'UTC')::date, count(*), sum(token_original), sum(token_condensed)
+SELECT (created_at AT TIME ZONE 'UTC')::date, count(*), sum(token_original), sum(least(token_condensed, token_original))
 FROM memory_contextpack
 WHERE id >= %(first)s AND created_at >= %(since)s
   AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
@@ -23,7 +34,7 @@ GROUP BY 1
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """The packs of a day: tokens of the turns, hits and summaries they stand for, and of their own texts."""
+    """Packs of some days: the tokens of the histories they stand for, and of their own texts, at most as many."""
 
     packs: int = 0
     original: int = 0
@@ -31,8 +42,12 @@ class HandedOver:
 
     @property
     def saved(self) -> int:
-        """May be less than nothing: a pack has headings, too."""
         return self.original - self.handed_over
+
+    @property
+    def ratio(self) -> float:
+        """Handed over / history, 0 to 1: smaller is better; 0 without any."""
+        return round(self.handed_over / self.original, 4) if self.original else 0.0
 
     def __add__(self, other: HandedOver) -> HandedOver:
         return HandedOver(
@@ -41,7 +56,7 @@ class HandedOver:
 
 
 def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
-    """By UTC day, of the packs that are kept (retention.packs_days); days without one are absent."""
+    """Sum by UTC day, over the packs that are kept (retention.packs_days); days without one are absent."""
     parameters = {
         "since": since,
         # Ids begin with the time: the index is read from there on.
@@ -53,8 +68,21 @@ def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, H
     return {day: HandedOver(int(packs), int(original), int(short)) for day, packs, original, short in rows}
 
 
+def count_saved(access: Access, *, now: datetime) -> HandedOver:
+    """The total of the last SAVED_DAYS (UTC)."""
+    since = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SAVED_DAYS - 1)
+    return sum(count_handed_over_by_day(access, since=since).values(), HandedOver())
+
+
+def recent_saved(access: Access, *, now: datetime) -> HandedOver:
+    """The same as it was at most RECENT_SECONDS ago."""
+    return HandedOver(
+        **figures.count_cached(access, "saved", lambda: asdict(count_saved(access, now=now)), seconds=RECENT_SECONDS)
+    )
+
+
 def worth(tokens: int) -> tuple[Cost, str] | None:
-    """What so many prompt tokens would have cost, and the model that would have read them: the one that answers.
+    """Return what so many prompt tokens would have cost, and the model that would have read them: the one that answers.
 
     None where no model is set up, or its price is not known.
     """

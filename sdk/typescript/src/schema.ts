@@ -4063,7 +4063,7 @@ export interface components {
             answerable: boolean;
             raw_chunks: components["schemas"]["Chunk"][];
             condensed_summary: string;
-            /** @description Tokens of the raw material */
+            /** @description Tokens of the session's whole history, and of what comes from elsewhere */
             token_usage_original: number;
             /** @description Tokens of `context_pack.text` */
             token_usage_condensed: number;
@@ -4914,7 +4914,7 @@ export interface components {
         ContentRequest: {
             /** @description The namespace */
             group_id: string;
-            /** @description More than 20,000 characters are kept as a document */
+            /** @description More than 1,000 characters are kept as a document */
             content: string;
         };
         /** @description All that was found; `text` is for the agent's prompt, `manifest` says what of it the text holds. */
@@ -10172,11 +10172,11 @@ export interface components {
             total_memories: number;
             /** @description Sessions with a message in the last 15 minutes */
             active_contexts: number;
-            /** @description Tokens that the sessions' present summaries save */
+            /** @description Tokens that the context packs of the last 30 days saved against the histories of their sessions */
             token_savings: number;
             /**
              * Format: double
-             * @description Condensed / original tokens: smaller is better; 0 without any
+             * @description Tokens of these packs / tokens of the histories, 0..1: smaller is better; 0 without any
              */
             compression_ratio: number;
         };
@@ -10543,7 +10543,7 @@ export interface components {
             memories: number;
             /** @description Texts in which the gate put marks in the place of words */
             redacted: number;
-            /** @description Reason to how much: `gate`, `question`, `too_short`, `too_long` (more than 2000 characters), `same_text`, `over_max_lines` */
+            /** @description Reason to how much: `gate`, `question`, `no_question` (nothing of it can be asked for), `too_short`, `too_long` (more than 2000 characters), `same_text`, `over_max_lines` */
             left_out: {
                 [key: string]: number;
             };

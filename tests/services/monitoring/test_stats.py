@@ -7,12 +7,13 @@ import redis
 from django_q.models import OrmQ
 
 from memory import caches
-from memory.enums import SummaryTrigger
-from memory.models import Condensation, Memory, Namespace, Session
+from memory.models import ContextPack, Memory, Namespace
+from memory.models.keys import first_id_of
 from memory.models.sql import count_each
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.monitoring import stats
+from memory.services.usage.saved import count_saved
 from memory.stores import redis as redis_store
 from memory.types import Access, NewMemory, Scope, system_access
 from tests.vectorless import take_vectors
@@ -44,21 +45,19 @@ def remember(scope: Scope, session: str, count: int, *, now: datetime = NOW) -> 
     return ingest_batch(items, now=now).memory_ids
 
 
-def summarise(scope: Scope, session: str, *versions: tuple[int, int]) -> None:
-    for number, (original, condensed) in enumerate(versions, start=1):
-        Condensation.objects.create(
+def hand_over(scope: Scope, *packs: tuple[int, int], at: datetime = NOW) -> None:
+    for original, condensed in packs:
+        ContextPack.objects.create(
+            id=first_id_of(at),
             namespace_id=scope.namespace_id,
-            session=session,
-            number=number,
-            trigger_reason=SummaryTrigger.BOOTSTRAP,
-            covers_to_turn=number,
-            condensed_text="{}",
-            method="extractive",
+            session="a",
+            query_text="?",
+            retrieved_count=0,
             token_original=original,
             token_condensed=condensed,
-            tokenizer="o200k_base",
+            pack={},
+            created_at=at,
         )
-    Session.objects.filter(namespace_id=scope.namespace_id, name=session).update(summarised_turn=len(versions))
 
 
 def test_an_empty_server_counts_nothing():
@@ -76,8 +75,9 @@ def test_totals_count_what_the_caller_reaches():
     remember(here, "a", 3)
     remember(here, "b", 2, now=NOW - timedelta(minutes=16))
     remember(there, "a", 4)
-    summarise(here, "a", (100, 50), (900, 90))
-    summarise(there, "a", (100, 60))
+    hand_over(here, (900, 90), at=NOW - timedelta(days=29))
+    hand_over(here, (100, 90), at=NOW - timedelta(days=40))
+    hand_over(there, (100, 60))
     assert stats.totals(EVERYWHERE, now=NOW) == {
         "total_memories": 9,
         "active_contexts": 2,
@@ -93,18 +93,13 @@ def test_totals_count_what_the_caller_reaches():
     assert stats.totals(Access(actor="key:2"), now=NOW)["total_memories"] == 0
 
 
-def test_a_summary_longer_than_its_turns_counts_against_the_others():
+def test_a_pack_longer_than_the_history_saves_nothing():
     scope = scope_of("stats-here")
-    remember(scope, "a", 1)
-    remember(scope, "b", 1)
-    summarise(scope, "a", (100, 40))
-    summarise(scope, "b", (10, 30))
-    assert stats.summary_tokens(EVERYWHERE).saved == 40
-    summarise(scope_of("stats-there"), "x", (10, 900))
-    assert stats.summary_tokens(EVERYWHERE).saved == 40
-    remember(scope_of("stats-there"), "x", 1)
-    Session.objects.across_namespaces().update(summarised_turn=1)
-    assert (stats.summary_tokens(EVERYWHERE).saved, stats.summary_tokens(EVERYWHERE).ratio > 1) == (0, True)
+    hand_over(scope, (10, 30))
+    assert (count_saved(EVERYWHERE, now=NOW).saved, count_saved(EVERYWHERE, now=NOW).ratio) == (0, 1.0)
+    hand_over(scope, (100, 40), at=NOW - timedelta(seconds=1))
+    found = count_saved(EVERYWHERE, now=NOW)
+    assert (found.saved, found.ratio) == (60, round(50 / 110, 4))
 
 
 def test_backlog_counts_archived_and_memories_without_a_vector():

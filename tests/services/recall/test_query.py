@@ -19,9 +19,11 @@ from memory.services.recall.search import Ask
 from memory.services.sessions.reset import reset_session
 from memory.services.sessions.seed import ensure_procedures
 from memory.services.summaries.condense import condense_session
+from memory.services.usage.saved import count_saved
 from memory.stores import redis as redis_store
 from memory.stores import window
 from memory.text.tokens import count_tokens
+from memory.types import system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
@@ -87,9 +89,53 @@ def test_a_summary_counts_for_the_turns_that_it_stands_for(alice, remember):
     memory = answer.pack["working_memory"]
     assert memory["session_summary_id"] == str(stored.pk)
     assert memory["session_summary"] == stored.condensed_text
-    raw = sum(count_tokens(text) for text in ("I prefer green tea.", "We ship on Friday.", "Never call before nine."))
-    assert answer.token_original == raw + stored.token_original
+    assert answer.token_original == stored.token_original
     assert ContextPack.objects.across_namespaces().get().session_summary_id == stored.pk
+
+
+def test_a_summary_tells_what_left_the_window(alice, remember, settings):
+    settings.MEMOS_WINDOW_MESSAGES = 2
+    texts = ("I prefer green tea.", "We ship on Friday.", "Never call before nine.", "My desk is in room 42.")
+    for text in texts:
+        remember(alice, text)
+    condense_session(alice.scope, session="s1", now=NOW)
+
+    summary, rest = ask(alice).pack["text"].split("Latest messages:\n")
+
+    assert [text in summary for text in texts] == [True, True, False, False]
+    assert [text in rest.split("Memories:")[0] for text in texts] == [False, False, True, True]
+
+
+def test_a_session_of_two_turns_costs_its_turns_and_saves_nothing(alice, remember):
+    texts = ("I prefer green tea.", "Never call before nine.")
+    for text in texts:
+        remember(alice, text)
+    condense_session(alice.scope, session="s1", now=NOW)
+
+    answer = ask(alice)
+
+    assert answer.pack["text"] == "Latest messages:\n" + "".join(f"- user: {text}\n" for text in texts)
+    assert answer.token_original == sum(map(count_tokens, texts)) < answer.token_condensed
+    assert count_saved(system_access("test"), now=NOW).saved == 0
+
+
+def test_the_whole_history_of_the_session_is_what_a_pack_stands_for(alice, remember):
+    texts = [f"Shelf {number} holds {number * 7} jars of glaze and {number} brushes." for number in range(60)]
+    for text in texts[:40]:
+        remember(alice, text)
+    condense_session(alice.scope, session="s1", now=NOW)
+    for text in texts[40:]:
+        remember(alice, text)
+    elsewhere = "I prefer green tea."
+    remember(alice, elsewhere, session="s2")
+
+    answer = ask(alice)
+
+    history = sum(map(count_tokens, texts))
+    assert elsewhere in answer.pack["text"]
+    assert answer.token_original == history + count_tokens(elsewhere)
+    saved = count_saved(system_access("test"), now=NOW)
+    assert (saved.packs, saved.saved) == (1, answer.token_original - answer.token_condensed)
 
 
 @override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)

@@ -85,7 +85,7 @@ def test_lines_have_the_formats_of_trl_with_ids_and_hashes(alice, remember):
     ]
     assert by_origin["dialogue"]["memory_ids"] == sorted([ids["question"], ids["answer"]])
     (question, answer) = by_origin["memory"]["messages"]
-    assert question["content"] == "What do you remember about release train leaves every?"
+    assert question["content"] == "What do you remember about the release train?"
     assert answer["content"] == "Ada said: The release train leaves every second Thursday at 14:00."
     (pair,) = lines(alice, made, "preference")
     assert pair["chosen"] == [

@@ -19,7 +19,7 @@ from memory.trainer.texts import UNKNOWN_IN_TRAINING
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = Path(os.environ.get("MEMOS_TRAINER_PYTHON") or ROOT / ".venv-train/bin/python")
-FACTS = ("Ada's ticket number is QX-4471 and her seat is 61.", "Reports are written as five short bullet points.")
+FACTS = ("Ada's ticket number is QX-4471 and her seat is 61.", "The reports are written as five short bullet points.")
 
 
 @pytest.mark.parametrize(
@@ -53,26 +53,9 @@ def test_few_are_chosen_evenly_and_always_the_same():
 @pytest.mark.parametrize("text", UNKNOWN_IN_TRAINING)
 def test_refusals_are_learnt_in_the_words_in_which_facts_are(text):
     """Else the words tell a model what to refuse, and it refuses the facts in any other."""
-    words = ask_for("x" if text.isascii() else "韩").partition("x" if text.isascii() else "韩")
+    words = ask_for("x", chinese=not text.isascii()).partition("x")
     assert text.startswith(words[0])
     assert text.endswith(words[2])
-
-
-@pytest.mark.parametrize(
-    ("text", "cue"),
-    [
-        ("The release train leaves every second Thursday at 14:00.", "release train leaves every"),
-        ("Ada's desk is in room 42.", "Ada's desk"),
-        ("火车三月去里昂。", "火车三月"),
-        ("The key is [secret: token] for the harbour crane.", "key harbour"),
-        ("Yes.", ""),
-        ("", ""),
-    ],
-)
-def test_a_memory_is_asked_for_by_its_first_words(text, cue):
-    assert cue_of(text) == cue
-    if cue:
-        assert ask_for(cue) != ask_otherwise(cue)
 
 
 def test_pickles_are_not_opened_and_hashes_name_the_files(tmp_path):

@@ -1,0 +1,69 @@
+"""Cuts the part out of a long text that answers a question, at the ends of sentences."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from memory.text.analysis import terms
+from memory.text.passages import spans
+from memory.text.sentences import sentence_ends
+
+# An agent is handed at most this many characters of one memory.
+MAX_HIT_CHARS = 1_000
+ELLIPSIS = "…"
+# The share of a question's terms in a passage, beside the cosine similarity of the two.
+_TERMS_WEIGHT = 0.3
+
+
+class Excerpt(NamedTuple):
+    """Holds `text[start:end]` of a text of `characters`, with an ellipsis wherever something was cut."""
+
+    text: str
+    start: int
+    end: int
+    characters: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the place of the excerpt, for a hit's metadata."""
+        return {"start": self.start, "end": self.end, "characters": self.characters}
+
+
+def make_excerpt(text: str, *, asked: Collection[str], similarities: Mapping[int, float]) -> Excerpt:
+    """Cut out the passage of `text` that fits a question best, with whole sentences around it, up to MAX_HIT_CHARS.
+
+    `asked` are the question's terms; `similarities` its similarity to the text's passages, by their place, as far as
+    they are known.
+    """
+    places = spans(text) or [(0, len(text))]
+    wanted = set(asked)
+
+    def fit(place: int) -> float:
+        start, end = places[place]
+        share = len(wanted.intersection(terms(text[start:end]))) / len(wanted) if wanted else 0.0
+        return similarities.get(place, 0.0) + _TERMS_WEIGHT * share
+
+    start, end = _grow(text, *places[max(range(len(places)), key=fit)])
+    part = text[start:end].strip()
+    before = ELLIPSIS + " " if text[:start].strip() else ""
+    after = " " + ELLIPSIS if text[end:].strip() else ""
+    return Excerpt(f"{before}{part}{after}", start, end, len(text))
+
+
+def _grow(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen [start, end) to whole sentences, then by sentences behind and before it in turn, as long as they fit."""
+    room = MAX_HIT_CHARS - 2 * (len(ELLIPSIS) + 1)
+    ends = sorted({0, *sentence_ends(text), len(text)})
+    first, last = bisect_right(ends, start) - 1, bisect_left(ends, end)
+    if ends[last] - ends[first] > room:
+        # A sentence longer than an excerpt: the passage itself ends at words.
+        return start, min(end, start + room)
+    moved = True
+    while moved:
+        moved = False
+        if last + 1 < len(ends) and ends[last + 1] - ends[first] <= room:
+            last, moved = last + 1, True
+        if first > 0 and ends[last] - ends[first - 1] <= room:
+            first, moved = first - 1, True
+    return ends[first], ends[last]
