@@ -165,7 +165,7 @@ _LATER = """(
 )::text"""
 
 
-_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} THEN (
+_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} OR m.metadata ? 'answer' THEN (
     SELECT array_agg(s.other_id) FROM memory_memorylink s
     WHERE s.namespace_id = m.namespace_id AND s.memory_id = m.id AND s.kind = '{LinkKind.DERIVED_FROM.value}'
 ) END"""  # noqa: S608 - put together from constants

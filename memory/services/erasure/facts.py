@@ -1,4 +1,4 @@
-"""Facts that came of turns while these were being erased."""
+"""Facts that came of memories, and replies that quoted them, while these were being erased."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ WHERE NOT EXISTS (
                       WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
                         AND e.memory_id = k.other_id))
 ON CONFLICT DO NOTHING RETURNING memory_id
+"""
+# The window and the summaries of a session tell what a reply says.
+_TAKE_DOWN_SESSIONS = """
+INSERT INTO memory_erasedsession AS s (namespace_id, erasure_id, session, first_turn, state)
+SELECT m.namespace_id, %(erasure_id)s, m.session, min(m.turn), 'open'
+FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(found)s::uuid[]) AND m.turn > 0
+GROUP BY m.namespace_id, m.session
+ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
+    SET first_turn = least(s.first_turn, EXCLUDED.first_turn), state = 'open'
 """
 # Preferences that go, and that turns state in other words which stay. A namespace has few preferences: they are read
 # first, and each is looked up among what goes.
@@ -62,12 +72,22 @@ def read_preferences_again(erased: Erased) -> None:
         cursor.execute(_READ_AGAIN, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
 
 
-def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Takes down the facts that rest on these memories alone and are not named yet, locked; none under a legal hold.
+def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Takes down the facts and replies that rest on these memories and are not named yet, and what rests on those,
+    locked; none under a legal hold, and no fact that another memory says by itself.
 
-    Whoever stores facts locks the turns: what they stored before the erasure has the lock is seen here, and afterwards
-    they find the turns gone. Inside the transaction that deletes the memories.
+    Who stores them locks what they rest on: what was stored before the erasure has the lock is seen here, and
+    afterwards it is found gone. Inside the transaction that deletes the memories.
     """
+    late: list[uuid.UUID] = []
+    found = _take_down(erased, memory_ids)
+    while found:
+        late += found
+        found = _take_down(erased, found)
+    return late
+
+
+def _take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     parameters: dict[str, Any] = {
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
@@ -75,10 +95,12 @@ def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUI
     }
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, parameters)
-        facts = [identity for (identity,) in cursor.fetchall()]
-        held = set(holds.under_hold(erased.scope.namespace_id, facts)) if facts else set()
-        free = [identity for identity in facts if identity not in held]
+        resting = [identity for (identity,) in cursor.fetchall()]
+        held = set(holds.under_hold(erased.scope.namespace_id, resting)) if resting else set()
+        free = [identity for identity in resting if identity not in held]
         if not free:
             return []
         cursor.execute(_TAKE_DOWN, {**parameters, "facts": free})
-        return [identity for (identity,) in cursor.fetchall()]
+        found = [identity for (identity,) in cursor.fetchall()]
+        cursor.execute(_TAKE_DOWN_SESSIONS, {**parameters, "found": found})
+        return found

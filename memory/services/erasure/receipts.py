@@ -82,8 +82,9 @@ def _notes(erasure: Erasure) -> list[str]:
     if erasure.missing:
         notes.append(f"Named, but not there (any more): {erasure.missing}.")
     if erasure.documents:
-        added = erasure.found - (erasure.named - erasure.missing)
-        notes.append(f"Documents erased whole: {erasure.documents}; chunks and facts that were not named: {added}.")
+        notes.append(f"Documents erased whole: {erasure.documents}.")
+    if added := erasure.found - (erasure.named - erasure.missing):
+        notes.append(f"Chunks, facts and replies that were not named and go with what was: {added}.")
     if audit_kept := erasure.proof.get("audit"):
         notes.append(
             f"The audit log cannot be changed: {audit_kept['events']} events about it stay, with ids, counts, actors "

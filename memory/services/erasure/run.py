@@ -41,7 +41,7 @@ from memory.models.sql import read_clock
 from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
-from memory.services.erasure.facts import late_facts, read_preferences_again
+from memory.services.erasure.facts import read_preferences_again, take_down_late
 from memory.services.erasure.holder import Erased, Sweep
 from memory.services.erasure.holders import CACHES, HOLDERS, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
@@ -199,7 +199,7 @@ class _Run:
             ids = [identity for identity in ids if identity not in kept]
             if not ids:
                 return Counter()
-        ids = [*ids, *late_facts(self._erased, ids)]
+        ids = [*ids, *take_down_late(self._erased, ids)]
         now = self._now()
         recompare.ask_of_authors(self._erased.scope.namespace_id, ids)
         return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})

@@ -1,0 +1,90 @@
+"""Remembers what an agent replied with the memories that the reply quotes.
+
+A reply is linked to each of them as a fact is to its turns: `memories.follow_sources` takes it out of search when one
+of them no longer holds, and an erasure of one of them erases the reply.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from memory.enums import LinkKind, MemoryState
+from memory.models import Memory, MemoryLink, Session
+from memory.services.facts.store import TOGETHER
+from memory.services.jobs import queue
+from memory.text.verbatim import is_quoted
+from memory.types import NewMemory, Outcome, Scope
+
+# Who links a reply to what it quotes.
+ACTOR = "rule:quotes"
+REASON = "The reply quotes it."
+
+
+class SourceGone(Exception):
+    """A memory that a reply quotes was erased before the reply was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotingReply:
+    """The last of `turns`, and the memories that it quotes: `sources`, and those of the other turns that it repeats.
+
+    `lock_sources` is what `ingest_batch` is to call as `beside`, and `link` as `after`.
+    """
+
+    scope: Scope
+    turns: Sequence[NewMemory]
+    sources: Collection[uuid.UUID]
+    now: datetime
+
+    def lock_sources(self, outcomes: Sequence[Outcome]) -> None:
+        """Locks the sources: an erasure that comes later waits for that, and finds the links.
+
+        The session is locked first, as everybody does who locks memories as well. Raises SourceGone when one of them is
+        gone, so that nothing is stored.
+        """
+        Session.objects.in_scope(self.scope).filter(name=self.turns[-1].session).select_for_update().first()
+        rows = Memory.objects.in_scope(self.scope).filter(pk__in=self.sources).order_by("pk")
+        if len(rows.select_for_update(no_key=True, of=("self",)).values_list("pk")) < len(set(self.sources)):
+            raise SourceGone
+
+    def link(self, outcomes: Sequence[Outcome]) -> None:
+        """Links the reply, if it was let in, to what it quotes."""
+        if not outcomes[-1].accepted:
+            return
+        *asked, told = self.turns
+        repeated = [
+            outcome.memory_id
+            for turn, outcome in zip(asked, outcomes, strict=False)
+            if outcome.accepted and is_quoted(turn.text, told.text)
+        ]
+        link_reply(self.scope, outcomes[-1].memory_id, [*repeated, *self.sources], now=self.now)
+
+
+def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:
+    """Links a reply to the memories that it quotes, and has it follow those that do not hold (any more).
+
+    None of them bears the reply alone: it goes with the first. Inside the transaction that has locked them.
+    """
+    links = [
+        MemoryLink(
+            namespace_id=scope.namespace_id,
+            memory_id=reply,
+            kind=LinkKind.DERIVED_FROM,
+            other_id=source,
+            reason=REASON,
+            confidence=TOGETHER,
+            actor=ACTOR,
+            created_at=now,
+        )
+        for source in sources
+    ]
+    MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
+    rows = Memory.objects.in_scope(scope).filter(pk__in=sources)
+    gone = rows.filter(~Q(state=MemoryState.ACTIVE) | Q(superseded_by__isnull=False))
+    for session in sorted(set(gone.values_list("session", flat=True))):
+        queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
