@@ -85,9 +85,7 @@ def test_a_query_spans_cubes_under_one_budget_and_keeps_no_pack(boss, alice, bob
     assert AuditLog.objects.across_namespaces().filter(event_type="QUERY").count() == 4
 
 
-def test_an_answer_cites_whose_each_is_and_is_not_remembered_where_it_quotes_another_cube(
-    boss, alice, bob, ben, cube, remember
-):
+def test_an_answer_says_whose_each_is_and_is_not_remembered_with_them(boss, alice, bob, ben, cube, remember):
     theirs = remember(alice, FERRY)
     remember(bob, "My dentist is in the Rue Mercière.")
     share(boss, cube, ben, level="write")

@@ -131,7 +131,7 @@ def _remember(exchange: Exchange, answered: CitedAnswer, sources: AnswerSources)
 
 
 def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UUID] | None:
-    """The memories that the answer quotes; None when it says, or a model may have said, what another namespace holds."""
+    """The memories that the answer quotes; None when it says, or a model may say, what another namespace holds."""
     home = sources.scope.namespace
     others = {identity for identity, whose in sources.found.whose.items() if whose["namespace"] != home}
     quoted = [quote.memory_id for quote in answered.quotes]

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from memory.models import ErasedMemory
 from memory.services.erasure.holder import Erased
 from memory.services.tenancy import holds
 
@@ -19,16 +20,16 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id IN (
 ORDER BY m.id FOR UPDATE
 """
 # A statement of its own, which sees what whoever held the facts before has cleared of their links.
-_TAKE_DOWN = """
-INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
-SELECT %(namespace_id)s, %(erasure_id)s, f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
+_LIST_UNSUPPORTED = """
+SELECT f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
 WHERE NOT EXISTS (
     SELECT FROM memory_memorylink k
     WHERE k.namespace_id = %(namespace_id)s AND k.memory_id = f.id AND k.kind = 'derived_from' AND k.confidence >= 1
       AND NOT EXISTS (SELECT FROM memory_erasedmemory e
                       WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
                         AND e.memory_id = k.other_id))
-ON CONFLICT DO NOTHING RETURNING memory_id
+  AND NOT EXISTS (SELECT FROM memory_erasedmemory n
+                  WHERE n.namespace_id = %(namespace_id)s AND n.erasure_id = %(erasure_id)s AND n.memory_id = f.id)
 """
 # The window and the summaries of a session tell what a reply says.
 _TAKE_DOWN_SESSIONS = """
@@ -72,6 +73,18 @@ def read_preferences_again(erased: Erased) -> None:
         cursor.execute(_READ_AGAIN, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
 
 
+def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
+    """Has the erasure name these memories as well, and their sessions. Inside a transaction."""
+    rows = [
+        ErasedMemory(namespace_id=erased.scope.namespace_id, erasure_id=erased.id, memory_id=identity)
+        for identity in memory_ids
+    ]
+    ErasedMemory.objects.bulk_create(rows, ignore_conflicts=True)
+    parameters = {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id, "found": list(memory_ids)}
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_DOWN_SESSIONS, parameters)
+
+
 def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     """Takes down the facts and replies that rest on these memories and are not named yet, and what rests on those,
     locked; none under a legal hold, and no fact that another memory says by itself.
@@ -80,14 +93,14 @@ def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid
     afterwards it is found gone. Inside the transaction that deletes the memories.
     """
     late: list[uuid.UUID] = []
-    found = _take_down(erased, memory_ids)
+    found = _take_down_resting(erased, memory_ids)
     while found:
         late += found
-        found = _take_down(erased, found)
+        found = _take_down_resting(erased, found)
     return late
 
 
-def _take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+def _take_down_resting(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     parameters: dict[str, Any] = {
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
@@ -100,7 +113,7 @@ def _take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUI
         free = [identity for identity in resting if identity not in held]
         if not free:
             return []
-        cursor.execute(_TAKE_DOWN, {**parameters, "facts": free})
+        cursor.execute(_LIST_UNSUPPORTED, {**parameters, "facts": free})
         found = [identity for (identity,) in cursor.fetchall()]
-        cursor.execute(_TAKE_DOWN_SESSIONS, {**parameters, "found": found})
-        return found
+    take_down(erased, found)
+    return found

@@ -19,8 +19,8 @@ from memory.services.activation.prefix import count_pack_tokens
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.ingestion.replies import QuotingReply, SourceGone
 from memory.services.recall.protocol import MAX_TURN_CHARS
-from memory.services.recall.quoted import list_quoted
 from memory.services.recall.query import QueryAnswer, query
+from memory.services.recall.quoted import list_quoted
 from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force

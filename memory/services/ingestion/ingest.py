@@ -95,8 +95,7 @@ def ingest_batch(
                     rows, places = _find_rows(turns, offered)
                     if idempotency:
                         answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
-                if beside:
-                    beside([turn.outcome for turn in turns])
+                _call(beside, turns)
                 keep_out(turns, now=now)
                 if awaited and rows:
                     embedded = _write_beside(rows, places, awaited, vectors, now=now)
@@ -104,8 +103,7 @@ def ingest_batch(
                 else:
                     embedded = made and made.only(places)
                     sessions = write(rows, embedded, now=now) if rows else []
-                if after:
-                    after([turn.outcome for turn in turns])
+                _call(after, turns)
         else:
             embedded = made
             sessions = write(rows, embedded, now=now)
@@ -114,6 +112,11 @@ def ingest_batch(
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
     return Ingested([turn.outcome for turn in turns], degraded)
+
+
+def _call(hook: Callable[[Sequence[Outcome]], None] | None, turns: Sequence[JudgedTurn]) -> None:
+    if hook:
+        hook([turn.outcome for turn in turns])
 
 
 def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[str]:
