@@ -20,6 +20,7 @@ from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hit_memory import HitMemory
 from memory.retrieval.later import Later
+from memory.retrieval.near_duplicates import Words
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
 from memory.text.places import name_place
@@ -112,6 +113,10 @@ class Hit:
     @property
     def sources(self) -> Sequence[uuid.UUID]:
         return self.memory.sources
+
+    @property
+    def words(self) -> Words:
+        return self.memory.words
 
     @property
     def score(self) -> float:

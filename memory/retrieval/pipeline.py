@@ -29,6 +29,7 @@ from memory.retrieval.near_duplicates import Words, diversify, near_duplicates
 from memory.retrieval.newest import put_newest_first
 from memory.retrieval.places import PackedRow
 from memory.retrieval.question import Question
+from memory.retrieval.quotes import bring_sources, put_echoes_last
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
 from memory.retrieval.size import is_large
 from memory.types import Scope
@@ -92,13 +93,19 @@ def retrieve(
     if arms is None:
         with clock.step("rerank"):
             hits, degraded = _rerank(question, hits)
+
+    def read_sources(ids: list[uuid.UUID]) -> list[Hit]:
+        places = sorted(place for one in ids if (place := ranking.place_of(one)) is not None)
+        return read_hits(scope, question, [ranking.candidate(place) for place in places], dates=False)
+
     with clock.step("restated"):
-        hits, again = _once(hits) if collapse else (hits, {})
+        hits = bring_sources(hits, read_sources)
+        hits, again = _once(question, hits) if collapse else (hits, {})
         while len(hits) - len(again) < top_k and reading < len(ranking):
             # One statement said over and over took the places: read on.
             hits += read_hits(scope, question, _between(ranking, reading, 2 * reading), dates=False)
             reading *= 2
-            hits, again = _once(hits)
+            hits, again = _once(question, bring_sources(hits, read_sources))
         order = _order(question, hits, again, top_k)
     chosen = _take_in_order(hits, again, order)
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
@@ -112,7 +119,7 @@ def retrieve(
         milliseconds=clock.laps,
         evidence=evidence,
         dropped=list_dropped(
-            [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
+            [hit.candidate for hit in hits] + _list_unread(ranking, hits, reading, reading + show_dropped),
             _words(hits),
             again=again,
             shown=shown,
@@ -278,9 +285,9 @@ def _rerank(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
     return judged + hits[len(judged) :], read.degraded
 
 
-def _once(hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
+def _once(question: Question, hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
     """The hits, and which of them say what an earlier one says: its place, and that one's."""
-    hits = put_turns_first(hits)
+    hits = put_turns_first(put_echoes_last(question.text, hits))
     again = near_duplicates(_words(hits))
     return hits, again | match_facts_to_turns(hits, again)
 
@@ -318,6 +325,11 @@ def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]
 
 def _words(hits: Sequence[Hit]) -> list[Words]:
     return [hit.memory.words for hit in hits]
+
+
+def _list_unread(ranking: Ranking, hits: Sequence[Hit], first: int, end: int) -> list[Candidate]:
+    read = {hit.id_text for hit in hits}
+    return [candidate for candidate in _between(ranking, first, end) if candidate.memory_id not in read]
 
 
 def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:

@@ -193,7 +193,9 @@ WITH RECURSIVE named AS (
 ), quarantined AS (
     -- Its id is that of the memory that it would become.
     SELECT m.id, m.session, m.document <> '{{}}'::jsonb AS whole, {quarantined} AS own FROM memory_quarantineditem m
-    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined} OR m.id IN (SELECT memory_id FROM resting)
+    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined}
+        -- A reply that the gate kept apart quotes what it names.
+        OR m.metadata #> '{{answer,memory_ids}}' ?| ARRAY(SELECT id::text FROM said)
         OR m.document ->> 'document_id' IN (
             SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
             WHERE d.namespace_id = %(namespace_id)s))

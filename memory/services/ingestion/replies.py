@@ -7,9 +7,11 @@ of them no longer holds, and an erasure of one of them erases the reply.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q
 
@@ -88,3 +90,20 @@ def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *
     gone = rows.filter(~Q(state=MemoryState.ACTIVE) | Q(superseded_by__isnull=False))
     for session in sorted(set(gone.values_list("session", flat=True))):
         queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
+
+
+def list_named(scope: Scope, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
+    """The memories of the namespace that a reply's own metadata names as what it was made from."""
+    rows = Memory.objects.in_scope(scope).filter(pk__in=read_named(metadata))
+    return list(rows.values_list("pk", flat=True))
+
+
+def read_named(metadata: Mapping[str, Any]) -> list[uuid.UUID]:
+    """The ids that a reply's metadata names; clients may have written anything there."""
+    answer = metadata.get("answer")
+    named = answer.get("memory_ids") if isinstance(answer, dict) else None
+    found = []
+    for one in named if isinstance(named, list) else ():
+        with suppress(ValueError):
+            found.append(uuid.UUID(str(one)))
+    return found
