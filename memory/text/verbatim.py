@@ -6,10 +6,10 @@ import re
 
 from memory.text.analysis import CJK
 
-# A run of so many words, or of so many Chinese characters, that two texts share is a quotation.
+# Two texts that share a run of this many words, or of this many Chinese characters, quote one another.
 QUOTED_WORDS = 6
 QUOTED_CHARACTERS = 9
-# An identifier has at least so many letters and digits, or so many digits.
+# An identifier has at least this many letters and digits, or this many digits.
 LEAST_CHARACTERS = 6
 LEAST_DIGITS = 5
 _TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
@@ -40,7 +40,7 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def is_quoted(source: str, reply: str) -> bool:
-    """Whether the reply says an identifier of the source, the whole source, or a long run of its words."""
+    """Tell whether the reply says an identifier of the source, the whole source, or a long run of its words."""
     if any(identifier in reply for identifier in find_identifiers(source)):
         return True
     said, told = _tokens(source), _tokens(reply)

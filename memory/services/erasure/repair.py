@@ -68,7 +68,7 @@ def _list_unlinked(scope: Scope) -> Iterator[list[Memory]]:
 
 
 def _read_others(scope: Scope, ids: set[uuid.UUID]) -> Mapping[uuid.UUID, str]:
-    """What memories of other namespaces say."""
+    """Read the texts of memories of other namespaces."""
     with reach.across_namespaces():
         rows = Memory.objects.across_namespaces().filter(pk__in=ids).exclude(namespace_id=scope.namespace_id)
         return dict(rows.values_list("pk", "text"))
@@ -83,7 +83,7 @@ def _list_erased(ids: set[uuid.UUID]) -> set[uuid.UUID]:
 def _is_of_others(
     reply: Memory, named: Sequence[uuid.UUID], others: Mapping[uuid.UUID, str], erased: set[uuid.UUID]
 ) -> bool:
-    """Whether it quotes another namespace, or quotes what was erased: of that no words are left to compare."""
+    """Tell whether it quotes another namespace, or a memory that was erased, whose words are gone."""
     return any(one in others and _quotes(reply, others[one]) for one in named) or (
         _is_quotation(reply) and not erased.isdisjoint(named)
     )
@@ -94,7 +94,7 @@ def _quotes(reply: Memory, source: str) -> bool:
 
 
 def _is_quotation(reply: Memory) -> bool:
-    """Whether the reply is made of quotes, so that it says something of every memory that it names."""
+    """Tell whether the reply is made of quotes, so that it says something of every memory that it names."""
     return "model" not in reply.metadata["answer"]
 
 

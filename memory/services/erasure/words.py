@@ -32,22 +32,22 @@ from memory.stores import window
 from memory.text.analysis import CJK
 from memory.text.verbatim import find_identifiers
 
-# Of so many memories, spread over all, the words are looked for; of each, so many sentences and identifiers.
+# The words of at most this many memories are looked for; of each, this many sentences and identifiers.
 MOST_MEMORIES = 100
 MOST_OF_EACH = 5
 # A sentence is looked for by its beginning, because summaries cut long ones. Shorter ones may be said by anybody.
 LONGEST, SHORTEST, SHORTEST_CJK = 60, 16, 8
-# So many of the memories that others said, and that say it still, are named on the receipt.
+# The receipt names this many memories of others that still say it.
 NAMED = 20
-# The windows of so many sessions are read.
+# The windows of at most this many sessions are read.
 _WINDOWS = 1_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 _HAS_CJK = re.compile(f"[{CJK}]")
 _APPLICATIONS = ("memory", "django_q")
 
-# What somebody says there may stay, and explains why what the server made of it says it, too.
+# A statement in one of these may stay, and explains why what the server derived from it says the same.
 SAID = frozenset({"memory_memory", "memory_memoryversion", "memory_quarantineditem", "memory_document"})
-# What people, clients and operators wrote by themselves: it is counted, and stays. All other tables are the server's.
+# People, clients and operators write in these: finds are counted, and stay. All other tables are the server's.
 OWN = frozenset(
     {
         "memory_adapter", "memory_auditlog", "memory_auditwords", "memory_bulkchange", "memory_cube",
@@ -158,7 +158,7 @@ def clear(erased: Erased, needles: Sequence[str]) -> Counter[str]:
 
 
 def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
-    """Where the needles are still found, for the receipt: how many of them in each table.
+    """Count the needles that each table still holds, for the receipt.
 
     `left` counts those in what the server made, which nobody else says: it must be 0. `memory_ids` are memories of
     others that say some of them, up to NAMED.
@@ -208,7 +208,7 @@ def list_models() -> list[type[models.Model]]:
 
 
 def holds_text(field: Any) -> bool:
-    """Whether what somebody said may stand in the column: text, JSON or bytes, and no choice among a few words."""
+    """Tell whether a column may hold what a person said: text, JSON or bytes, but no choice among a few words."""
     if isinstance(field, ArrayField):
         return holds_text(field.base_field)
     kinds = models.CharField | models.TextField | models.JSONField | models.BinaryField
@@ -242,7 +242,7 @@ def _count(erased: Erased, table: TextTable, needles: Sequence[str]) -> int:
 
 
 def _count_in_windows(erased: Erased, needles: Sequence[str]) -> int:
-    """How many of the needles the windows of the sessions say that the erasure touches."""
+    """Count the needles in the windows of the sessions that the erasure touches."""
     sessions = sorted(erased.sessions())[:_WINDOWS]
     told = "\n".join(
         message.text for session in sessions for message in window.read(erased.scope.namespace_id, session)
@@ -266,7 +266,7 @@ def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[
 _SAYS = "(strpos(s.said, n.needle) > 0 OR strpos(s.said, n.escaped) > 0)"
 _NEEDLES = "unnest(%(needles)s::text[], %(escaped)s::text[]) WITH ORDINALITY AS n (needle, escaped, place)"
 _OWN_ROWS = "t.namespace_id = %(namespace_id)s"
-# A reply of the server, a fact or a preference is none of them.
+# The server makes replies, facts and preferences.
 _IS_MADE = f"(t.role = '{Role.AGENT.value}' AND t.metadata ? 'answer' OR {IS_DERIVED_SQL.replace('m.', 't.')})"
 _IS_SAID = f"NOT {_IS_MADE}"
 _NOT_ERASED = {

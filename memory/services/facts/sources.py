@@ -1,4 +1,4 @@
-"""What facts, preferences and replies rest on: the memories that they are linked to."""
+"""Finds the memories that facts, preferences and replies rest on, and has these follow them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from memory.services.jobs import queue
 from memory.text.verbatim import is_quoted
 from memory.types import NewMemory, Outcome, Scope
 
-# Who links a reply to what it quotes.
+# The actor of links between a reply and its sources.
 ACTOR = "rule:quotes"
 REASON = "The reply quotes it."
 
@@ -68,7 +68,7 @@ class QuotingReply:
 
 
 def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:
-    """Links a reply to the memories that it quotes, and has it follow those that do not hold (any more).
+    """Links a reply to the memories that it quotes, and has it follow the ones that no longer hold.
 
     None of them bears the reply alone: it goes with the first. Inside the transaction that has locked them.
     """

@@ -15,7 +15,7 @@ from memory.types import Scope
 
 
 def list_quoted(scope: Scope, *, pack: Mapping[str, Any], reply: str) -> list[uuid.UUID]:
-    """The memories that the reply quotes word for word: those that the pack tells, and those behind its summary."""
+    """The memories that the reply quotes word for word: memories of the pack, and memories behind its summary."""
     told = {one["id"]: one["text"] for one in pack["retrieval"]["raw_chunks"]}
     for one in (*pack["working_memory"]["l1_window"], *pack["durable"]):
         told.setdefault(one["memory_id"], one["text"])
