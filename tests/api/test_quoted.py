@@ -141,6 +141,25 @@ def test_a_completion_that_quotes_nothing_is_linked_to_nothing(alice, told, upst
     assert sources_of(alice, reply_of(alice)) == []
 
 
+def test_an_answer_leaves_search_when_the_session_or_the_document_that_it_quotes_is_deleted(alice, told):
+    ask(alice)
+    reset = {"namespace": "alice", "session_id": "s0", "confirm": True}
+    assert alice.post("/v1/sessions/reset", reset).status_code == 200
+    assert reply_of(alice).state == MemoryState.ARCHIVED
+
+    document = {"namespace": "alice", "document_id": "guide", "text": "The office opens at nine on weekdays."}
+    assert alice.post("/v1/documents", document).status_code == 200
+    asked = {"namespace": "alice", "session_id": "s3", "query": "When does the office open?", "remember": True}
+    assert "at nine" in alice.post("/v1/answer", asked).json()["answer"]
+    quoting = Memory.objects.in_scope(alice.scope).get(session="s3", role="agent")
+    assert len(sources_of(alice, quoting)) == 1
+
+    document["text"] = "The office opens at ten on weekdays."
+    assert alice.post("/v1/documents", document).status_code == 200
+    quoting.refresh_from_db()
+    assert quoting.state == MemoryState.ARCHIVED
+
+
 def test_an_answer_is_not_remembered_when_what_it_quotes_was_erased_meanwhile(alice, told, monkeypatch):
     from memory.services.answers import conversation
 

@@ -129,14 +129,14 @@ class _Run:
     def all(self) -> str:
         """Takes every step; returns what it waits for, if anything. Raises _Later, Conflict, _StillHeld."""
         erasure, erased = self._erasure, self._erased
+        needles = words.collect(erased, after=erasure.cleared_to)
         if not erasure.holders:
+            self._step(partial(self._take_down_copies, needles))
             refuse_held(erased.scope, erased.id)
             ledger.note_begin(erasure)
             _row(erasure).update(holders=erasure_proof.count_holders(erased))
         asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
         found_before = erasure_proof.count_found(erased, asked)
-        needles = words.collect(erased, after=erasure.cleared_to)
-        self._step(partial(self._take_down_copies, needles))
         self._step(self._read_preferences_again)
         while self._step(self._clear_batch):
             self._in_time()
@@ -185,8 +185,6 @@ class _Run:
     def _take_down_copies(self, needles: Sequence[str], row: Erasure) -> Counter[str]:
         if copies := words.take_down_copies(self._erased, needles):
             _row(row).update(found=F("found") + copies)
-            # They may come before those that are gone.
-            row.cleared_to = None
         return Counter()
 
     def _read_preferences_again(self, row: Erasure) -> Counter[str]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 from django.apps import apps
@@ -32,9 +33,10 @@ from memory.stores import window
 from memory.text.analysis import CJK
 from memory.text.verbatim import find_identifiers
 
-# The words of at most this many memories are looked for; of each, this many sentences and identifiers.
+# The words of at most this many memories are looked for; of each, this many sentences and identifiers; and of all.
 MOST_MEMORIES = 100
-MOST_OF_EACH = 5
+MOST_OF_EACH = 3
+MOST_NEEDLES = 100
 # A sentence is looked for by its beginning, because summaries cut long ones. Shorter ones may be said by anybody.
 LONGEST, SHORTEST, SHORTEST_CJK = 60, 16, 8
 # The receipt names this many memories of others that still say it.
@@ -125,7 +127,10 @@ def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
     # The end of a UUIDv7 is random: in its order any few are spread over all.
     chosen = named.order_by(Right(Cast("memory_id", TextField()), 12)).values_list("memory_id", flat=True)
     texts = Memory.objects.in_scope(erased.scope).filter(pk__in=list(chosen[:MOST_MEMORIES])).values_list("text")
-    return list(dict.fromkeys(needle for (text,) in texts for needle in list_needles(text)))
+    found = [list_needles(text) for (text,) in texts]
+    # One of each memory first.
+    needles = dict.fromkeys(needle for turn in zip_longest(*found) for needle in turn if needle)
+    return list(needles)[:MOST_NEEDLES]
 
 
 def list_needles(text: str) -> list[str]:
@@ -163,21 +168,16 @@ def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
     `left` counts those in what the server made, which nobody else says: it must be 0. `memory_ids` are memories of
     others that say some of them, up to NAMED.
     """
-    said = _find(_SAID_BY, erased, needles)
-    own = _leave_out_said(erased, needles)
-    found = {table.name: _count(erased, table, needles) for table in list_tables()}
-    found[_WINDOW] = _count_in_windows(erased, needles)
-    unexplained = {
-        **{table.name: _count(erased, table, own) for table in list_tables() if table.name not in SAID | OWN},
-        "memory_memory": len(_find(_COPIES, erased, own)),
-        _WINDOW: _count_in_windows(erased, own),
-    }
+    own = set(_leave_out_said(erased, needles))
+    found = {table.name: _find_needles(erased, table, needles) for table in list_tables()}
+    found[_WINDOW] = _find_in_windows(erased, needles)
+    left = [own & says for name, says in found.items() if name not in SAID | OWN]
     return {
         "searched": len(needles),
         "said_by_others": len(needles) - len(own),
-        "memory_ids": [str(row[0]) for row in said[:NAMED]],
-        "found": found,
-        "left": sum(unexplained.values()),
+        "memory_ids": [str(row[0]) for row in _find(_SAID_BY, erased, needles)[:NAMED]],
+        "found": {name: len(says) for name, says in found.items()},
+        "left": sum(map(len, left)) + len(_find(_COPIES, erased, sorted(own))),
     }
 
 
@@ -227,27 +227,25 @@ def _read_as_text(field: Any) -> str:
 
 def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
     """The needles that nobody says (any longer) but what is erased and what the server made."""
-    said = {place for table in SAID for place in _find_places(erased, table, needles)}
-    return [needle for place, needle in enumerate(needles, start=1) if place not in said]
+    said: set[str] = set()
+    for table in list_tables():
+        if table.name in SAID:
+            said |= _find_needles(erased, table, needles, only=_IS_SAID.get(table.name, "true"))
+    return [needle for needle in needles if needle not in said]
 
 
-def _find_places(erased: Erased, name: str, needles: Sequence[str]) -> list[int]:
-    (table,) = [one for one in list_tables() if one.name == name]
-    condition = f"{_IS_SAID} AND NOT {is_erased('t.id')}" if name == "memory_memory" else _NOT_ERASED.get(name, "true")
-    return [row[0] for row in _find(_places(table, condition), erased, needles)]
+def _find_needles(erased: Erased, table: TextTable, needles: Sequence[str], *, only: str = "true") -> set[str]:
+    """The needles that some row of the table says, of those rows that meet the condition."""
+    return {needles[place - 1] for (place,) in _find(_places(table, only), erased, needles)} if needles else set()
 
 
-def _count(erased: Erased, table: TextTable, needles: Sequence[str]) -> int:
-    return len(_find(_places(table, _NOT_ERASED.get(table.name, "true")), erased, needles)) if needles else 0
-
-
-def _count_in_windows(erased: Erased, needles: Sequence[str]) -> int:
-    """Count the needles in the windows of the sessions that the erasure touches."""
+def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
+    """The needles that the windows of the sessions say which the erasure touches."""
     sessions = sorted(erased.sessions())[:_WINDOWS]
     told = "\n".join(
         message.text for session in sessions for message in window.read(erased.scope.namespace_id, session)
     )
-    return sum(needle in told for needle in needles)
+    return {needle for needle in needles if needle in told}
 
 
 def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -268,8 +266,8 @@ _NEEDLES = "unnest(%(needles)s::text[], %(escaped)s::text[]) WITH ORDINALITY AS 
 _OWN_ROWS = "t.namespace_id = %(namespace_id)s"
 # The server makes replies, facts and preferences.
 _IS_MADE = f"(t.role = '{Role.AGENT.value}' AND t.metadata ? 'answer' OR {IS_DERIVED_SQL.replace('m.', 't.')})"
-_IS_SAID = f"NOT {_IS_MADE}"
-_NOT_ERASED = {
+_IS_SAID = {
+    "memory_memory": f"NOT {_IS_MADE} AND NOT {is_erased('t.id')}",
     "memory_memoryversion": f"NOT {is_erased('t.memory_id')}",
     "memory_quarantineditem": f"NOT {is_erased('t.id')}",
 }
@@ -294,15 +292,17 @@ SELECT DISTINCT s.id FROM (
 _SAID_BY = f"""
 SELECT DISTINCT s.id FROM (
     SELECT t.id, t.text AS said FROM memory_memory t
-    WHERE {_OWN_ROWS} AND {_IS_SAID} AND NOT {is_erased("t.id")} OFFSET 0
+    WHERE {_OWN_ROWS} AND {_IS_SAID["memory_memory"]} OFFSET 0
 ) AS s, {_NEEDLES} WHERE {_SAYS} ORDER BY s.id
 """  # noqa: S608 - constants
 _TAKE_DOWN_SUMMARISED = f"""
 INSERT INTO memory_erasedsession AS e (namespace_id, erasure_id, session, first_turn, state)
-SELECT DISTINCT %(namespace_id)s::bigint, %(erasure_id)s::uuid, s.session, 0, 'open' FROM (
-    SELECT t.session, t.condensed_text AS said FROM memory_condensation t WHERE {_OWN_ROWS} OFFSET 0
+SELECT %(namespace_id)s::bigint, %(erasure_id)s::uuid, s.session, min(s.covers_to_turn), 'open' FROM (
+    SELECT t.session, t.covers_to_turn, t.condensed_text AS said FROM memory_condensation t WHERE {_OWN_ROWS} OFFSET 0
 ) AS s, {_NEEDLES} WHERE {_SAYS}
-ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE SET first_turn = 0, state = 'open'
+GROUP BY s.session
+ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
+    SET first_turn = least(e.first_turn, EXCLUDED.first_turn), state = 'open'
 """  # noqa: S608 - constants
 # The answers belong to callers, not to tenants: the ids say whose they are.
 _RECORDS = "memory_idempotencyrecord"

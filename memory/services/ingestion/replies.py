@@ -13,18 +13,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 
-from memory.enums import LinkKind, MemoryState
+from memory import audit
+from memory.enums import AuditEvent, LinkKind, MemoryState
 from memory.models import Memory, MemoryLink, Session
 from memory.services.facts.store import TOGETHER
+from memory.services.index.membership import take_out
 from memory.services.jobs import queue
+from memory.services.summaries import stale
+from memory.services.tenancy import holds
 from memory.text.verbatim import is_quoted
 from memory.types import NewMemory, Outcome, Scope
 
 # The actor of links between a reply and its sources.
 ACTOR = "rule:quotes"
 REASON = "The reply quotes it."
+GONE = "What it quotes was deleted."
 
 
 class SourceGone(Exception):
@@ -90,6 +95,36 @@ def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *
     gone = rows.filter(~Q(state=MemoryState.ACTIVE) | Q(superseded_by__isnull=False))
     for session in sorted(set(gone.values_list("session", flat=True))):
         queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
+
+
+def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) -> int:
+    """Archives the replies that quote memories which are about to be deleted; returns how many.
+
+    A reply under a legal hold stays, and so does one that is itself among the sources. In the caller's transaction.
+    """
+    links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=sources.values("pk"))
+    quoting = Memory.objects.in_scope(scope).active().filter(metadata__has_key="answer")
+    quoting = quoting.filter(pk__in=links.values("memory_id")).exclude(pk__in=sources.values("pk")).order_by("pk")
+    replies = list(quoting.select_for_update(of=("self",)))
+    held = set(holds.under_hold(scope.namespace_id, [reply.pk for reply in replies])) if replies else set()
+    free = [reply for reply in replies if reply.pk not in held]
+    if not free:
+        return 0
+    take_out(free)
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[reply.pk for reply in free])
+    rows.update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
+    details = {"reason": GONE, "before": {"state": MemoryState.ACTIVE}, "after": {"state": MemoryState.ARCHIVED}}
+    audit.record_many(
+        [
+            audit.fields(
+                scope, AuditEvent.MEMORY_ARCHIVE, session=reply.session, subject=str(reply.pk), details=details, now=now
+            )
+            for reply in free
+        ]
+    )
+    for reply in free:
+        stale.mark(reply)
+    return len(free)
 
 
 def list_named(scope: Scope, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
