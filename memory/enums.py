@@ -56,7 +56,8 @@ class Review(TextChoices):
 
 class LinkKind(TextChoices):
     """What a memory is to another: the first named supersedes, restates or contradicts the second; a person said that
-    both hold, and the machine leaves the two alone; or it is a fact that a model read in the second."""
+    both hold, and the machine leaves the two alone; or it is a fact that was read in the second, or a reply that quotes
+    it."""
 
     SUPERSEDES = "supersedes"
     RESTATES = "restates"

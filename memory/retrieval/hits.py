@@ -20,6 +20,7 @@ from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN, WAS_RETIRED
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hit_memory import HitMemory, Later
+from memory.retrieval.near_duplicates import Words
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
 from memory.text.excerpts import Excerpt
@@ -122,6 +123,10 @@ class Hit:
         return self.memory.sources
 
     @property
+    def words(self) -> Words:
+        return self.memory.words
+
+    @property
     def score(self) -> float:
         """The score that the ranking follows."""
         return self.candidate.score
@@ -198,7 +203,7 @@ _KNOWN_THEN = "coalesce(o.created_at <= %(as_of)s::timestamptz, true)"
 _RETIRED_NOW = f"r.withdrawn_at IS NULL AND r.valid_to < '{HOLDS_ON:%Y-%m-%d}'"
 
 
-_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} THEN (
+_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} OR m.metadata ? 'answer' THEN (
     SELECT array_agg(s.other_id) FROM memory_memorylink s
     WHERE s.namespace_id = m.namespace_id AND s.memory_id = m.id AND s.kind = '{LinkKind.DERIVED_FROM.value}'
 ) END"""  # noqa: S608 - put together from constants

@@ -97,8 +97,7 @@ def retrieve(
         milliseconds=clock.laps,
         evidence=evidence,
         dropped=list_dropped(
-            [succession.sunk.get(hit.id_text, hit.candidate) for hit in reader.hits]
-            + ranking.between(reader.read, reader.read + show_dropped),
+            [succession.sunk.get(hit.id_text, hit.candidate) for hit in reader.hits] + reader.list_unread(show_dropped),
             [hit.memory.words for hit in reader.hits],
             hits,
             again=said_again,

@@ -17,6 +17,7 @@ from memory.retrieval.fusion import Candidate, Contribution, Ranking
 from memory.retrieval.hits import Hit, read_hits
 from memory.retrieval.near_duplicates import Variety, near_duplicates
 from memory.retrieval.question import Question
+from memory.retrieval.quotes import bring_sources, put_echoes_last
 from memory.types import Scope
 
 # The first step reads this many candidates; each further step reads as many as all steps before it.
@@ -47,6 +48,8 @@ class HitReader:
         self._kept = kept
         self._first = max(FIRST_STEP, rerank.pool_size(), DATED_POOL if dates else 0)
         self._by_id: dict[uuid.UUID, Hit] = {}
+        # Sources of quotes that were read before their turn came.
+        self._brought: set[uuid.UUID] = set()
         self.hits: list[Hit] = []
         self.again: dict[int, int] = {}
         self.read = 0
@@ -60,6 +63,7 @@ class HitReader:
         first, end = self.read, 2 * self.read or self._first
         # Dates count in the first step only: further down they would pass too many hits.
         found = self._read(self._ranking.between(first, end), dates=self._dates and not first)
+        found = bring_sources([hit for hit in found if hit.id not in self._brought], self._read_sources)
         self.read = end
         self._by_id |= {hit.id: hit for hit in found}
         self.hits += found
@@ -114,6 +118,21 @@ class HitReader:
                 found[other] = first
         return found | dict(said_by)
 
+    def list_unread(self, limit: int) -> list[Candidate]:
+        """The best `limit` candidates that were not read."""
+        unread = self._ranking.between(self.read, self.read + limit + len(self._brought))
+        return [one for one in unread if uuid.UUID(one.memory_id) not in self._brought][:limit]
+
+    def _read_sources(self, ids: Sequence[uuid.UUID]) -> list[Hit]:
+        """The candidates among the sources of quotes that were not read yet, best first."""
+        known = {hit.id for hit in self.hits}
+        places = [self._ranking.place_of(one) for one in ids if one not in known]
+        found = self._read(
+            [self._ranking.candidate(one) for one in sorted(p for p in places if p is not None)], dates=False
+        )
+        self._brought |= {hit.id for hit in found}
+        return found
+
     def _measure(self, memory_id: uuid.UUID) -> Candidate | None:
         found = places.read(
             self._scope, self._question, cosines={}, bm25={}, mentions={str(memory_id): 0.0},
@@ -153,7 +172,7 @@ class HitReader:
         """Finds which hits say what an earlier one says; from `start` on, turns come before facts that rest on them."""
         if not self._collapse:
             return
-        self.hits[start:] = put_turns_first(self.hits[start:])
+        self.hits[start:] = put_turns_first(put_echoes_last(self._question.text, self.hits[start:]))
         again = near_duplicates([hit.memory.words for hit in self.hits])
         self.again = again | match_facts_to_turns(self.hits, again)
 

@@ -85,7 +85,7 @@ def test_a_query_spans_cubes_under_one_budget_and_keeps_no_pack(boss, alice, bob
     assert AuditLog.objects.across_namespaces().filter(event_type="QUERY").count() == 4
 
 
-def test_an_answer_cites_whose_each_is_and_is_remembered_in_its_namespace_alone(boss, alice, bob, ben, cube, remember):
+def test_an_answer_says_whose_each_is_and_is_not_remembered_with_them(boss, alice, bob, ben, cube, remember):
     theirs = remember(alice, FERRY)
     remember(bob, "My dentist is in the Rue Mercière.")
     share(boss, cube, ben, level="write")
@@ -103,9 +103,10 @@ def test_an_answer_cites_whose_each_is_and_is_remembered_in_its_namespace_alone(
 
     key = {"Idempotency_Key": "once"}
     kept = bob.post("/v1/answer", {**asked, "remember": True}, **key).json()
-    assert [turn["role"] for turn in kept["remembered"]] == ["user", "agent"]
+    assert [turn["role"] for turn in kept["remembered"]] == ["user"]
+    assert "turn_not_remembered" in kept["degraded"]
     before = rows_of(bob)
-    assert len(before) == 3
+    assert before == sorted(["My dentist is in the Rue Mercière.", asked["query"]])
     assert rows_of(alice) == [FERRY]
     # The answer was kept with no pack, for another's words are in it: what is remembered is not said twice.
     assert bob.post("/v1/answer", {**asked, "remember": True}, **key).status_code == 409
@@ -131,7 +132,11 @@ def test_a_chat_in_the_own_namespace_reads_what_is_shared_for_reading(boss, alic
 
     told = bob.post("/v1/chat", {**ASKED, **said}).json()
     assert told["citations"][0]["namespace"] == "alice"
-    assert len(rows_of(bob)) == 2
+    assert rows_of(bob) == [said["message"]]
+    # What quotes the own namespace alone is remembered, also where others were searched.
+    remember(bob, "My dentist is in the Rue Mercière.", session="s0")
+    own = bob.post("/v1/chat", {**ASKED, **said, "message": "Where is my dentist?"}).json()
+    assert [turn["role"] for turn in own["remembered"]] == ["user", "agent"], own
     assert bob.post("/v1/chat", {**said, "namespace": "alice"}).status_code == 404
     assert rows_of(alice) == [FERRY]
 
@@ -147,8 +152,8 @@ def test_a_completion_is_told_of_cubes_and_says_which(boss, alice, bob, ben, cub
     context = json.loads(answer.headers["X-MemOS-Context"])
     assert context["cubes"] == {str(theirs): cube["id"]}
     assert context["context_pack_id"] is None
-    assert FERRY not in rows_of(bob)
-    assert len(rows_of(bob)) == 2
+    assert rows_of(bob) == [QUESTION]
+    assert "turn_not_remembered" in answer.json().get("memos", {}).get("degraded", ["turn_not_remembered"])
     assert rows_of(alice) == [FERRY]
 
     by_header = complete(bob, cubes=None, X_MemOS_Cubes=f"{cube['id']}, {cube['id']}")

@@ -261,7 +261,7 @@ def test_a_session_goes_with_its_row_summaries_packs_and_documents(alice, rememb
     assert not ContextPack.objects.filter(**mine, session="s1").exists()
     assert window.read(alice.scope.namespace_id, "s1") == []
     assert (shown["named"], shown["found"], shown["documents"]) == (7, 8, 1)
-    assert "Documents erased whole: 1; chunks and facts that were not named: 1." in shown["notes"]
+    assert "Documents erased whole: 1." in shown["notes"]
     assert Memory.objects.across_namespaces().filter(pk=ids[1]).exists()
 
 

@@ -89,6 +89,8 @@ HARMLESS = {
     "memory/services/erasure/holders.py:_clear_judgements": ERASED,
     "memory/services/erasure/holder.py:delete_in_order": ERASED,
     "memory/services/erasure/holders.py:drop_dumps": ERASED,
+    "memory/services/erasure/words.py:_delete": ERASED,
+    "memory/services/ingestion/replies.py:put_away_replies": "asks which of the replies are held, and leaves them",
     "memory/services/erasure/sessions.py:_DELETE_EMPTY": ERASED,
     "memory/services/erasure/sessions.py:_DELETE_SUMMARIES": ERASED,
     "memory/services/erasure/sessions.py:rebuild": "the state of an erasure",

@@ -52,6 +52,7 @@ MEMORY_READERS = {
     "memory/services/entities/links.py": JOINED,
     "memory/services/erasure/facts.py": LOCKS,
     "memory/services/erasure/text_sql.py": COMPOSED,
+    "memory/services/erasure/words.py": COMPOSED,
     "memory/services/erasure/requests.py": WITH_WRITE,
     "memory/services/erasure/sessions.py": WITH_WRITE,
     "memory/services/index/erased.py": WITH_WRITE,

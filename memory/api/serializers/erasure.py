@@ -89,6 +89,19 @@ class SearchProofSerializer(serializers.Serializer):
     found_after = serializers.IntegerField(help_text="0")
 
 
+class WordsProofSerializer(serializers.Serializer):
+    searched = serializers.IntegerField(help_text="Sentences and identifiers of erased memories that were looked for")
+    said_by_others = serializers.IntegerField(help_text="Those of them that somebody else says, too")
+    memory_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Memories of others that say some of them: they stay"
+    )
+    found = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Every table that was looked through, and how many of them it holds still",
+    )
+    left = serializers.IntegerField(help_text="Found in what the server made, and said by nobody else: 0")
+
+
 class AuditKeptSerializer(serializers.Serializer):
     events = serializers.IntegerField(help_text="Audit events about what was erased, which cannot be changed")
     typed = serializers.IntegerField(
@@ -109,6 +122,7 @@ class UnlearntSerializer(serializers.Serializer):
 
 class ProofSerializer(serializers.Serializer):
     search = SearchProofSerializer()
+    words = WordsProofSerializer(required=False, help_text="Where the erased words themselves were looked for")
     left = serializers.IntegerField(required=False, help_text="Sum of `left` over all holders: 0")
     counters_exact = serializers.BooleanField(
         required=False, help_text="The namespace's counters equal its rows: `manage.py doctor --recount` mends them"

@@ -199,7 +199,8 @@ class StandingSerializer(serializers.Serializer):
 class MemorySerializer(StandingSerializer):
     kind = serializers.ChoiceField(MemoryKind.choices)
     sources = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Of a fact: the turns that it rests on, oldest first; of others none"
+        child=serializers.UUIDField(),
+        help_text="The memories that a fact rests on or a reply quotes, oldest first; of others none",
     )
     session_id = serializers.CharField()
     turn = serializers.IntegerField(help_text="Its place in the session; below 0 for a fact and a chunk of a document")

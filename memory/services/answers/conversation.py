@@ -2,11 +2,15 @@
 
 So the turns of two chats at once in one session stand in pairs, in the order in which they were answered. Where there
 is no answer, because nothing answers or a model broke off, the question alone is remembered, and no half answer.
+
+An answer is remembered with the memories that it quotes, and goes with them. One that quotes another namespace is not
+remembered, because whoever governs that namespace may erase what it says, or end the share: the question alone is.
 """
 
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,13 +19,15 @@ from typing import Any
 
 from django.db import transaction
 
-from memory.enums import AnswerMode, GateDecision, Role
+from memory.enums import AnswerMode, Degradation, GateDecision, Role
 from memory.errors import Conflict, MemosError
 from memory.models import ContextPack
 from memory.services.answers.answer import AnswerEvent, complete, stream
 from memory.services.answers.cited_answer import CitedAnswer
 from memory.services.answers.sources import AnswerSources
 from memory.services.ingestion.ingest import ingest_batch
+from memory.services.ingestion.replies import QuotingReply, SourceGone
+from memory.services.recall.quoted import list_quoted
 from memory.services.replica.reads import note_write
 from memory.services.tenancy import idempotency as answers
 from memory.text.citations import remove_markers
@@ -85,7 +91,7 @@ def find_reply(exchange: Exchange) -> Reply | None:
 def reply(sources: AnswerSources, exchange: Exchange | None) -> Reply:
     """Answers, and remembers the exchange."""
     answered = complete(sources)
-    return _remember(exchange, answered) if exchange else Reply(answered)
+    return _remember(exchange, answered, sources) if exchange else Reply(answered)
 
 
 def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator[AnswerEvent | Reply]:
@@ -109,12 +115,42 @@ def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator
         said = [{"role": turn.role, "memory_id": turn.outcome.memory_id} for turn in remembered]
         error.detail = {"remembered": said, "answer": "broke off and is not remembered"}
         raise
-    yield _remember(exchange, answered) if exchange else Reply(answered)
+    yield _remember(exchange, answered, sources) if exchange else Reply(answered)
 
 
-def _remember(exchange: Exchange, answered: CitedAnswer) -> Reply:
-    told: list[NewMemory] = []
+def _remember(exchange: Exchange, answered: CitedAnswer, sources: AnswerSources) -> Reply:
+    quoted = _list_sources(answered, sources) if answered.no_answer is None else None
+    if quoted is not None:
+        try:
+            return _store(exchange, answered, quoted)
+        except SourceGone:
+            quoted = None
     if answered.no_answer is None:
+        answered = replace(answered, degraded=[*answered.degraded, Degradation.TURN_NOT_REMEMBERED.value])
+    return _store(exchange, answered, quoted)
+
+
+def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UUID] | None:
+    """The memories that the answer quotes; None when it says, or a model may say, what another namespace holds."""
+    home = sources.scope.namespace
+    others = {identity for identity, whose in sources.found.whose.items() if whose["namespace"] != home}
+    quoted = [quote.memory_id for quote in answered.quotes]
+    written = answered.mode == AnswerMode.MODEL
+    read = [one.hit.id for one in sources.sources] if written else quoted
+    if others.intersection(map(str, read)):
+        return None
+    if written:
+        quoted += list_quoted(sources.scope, pack=sources.found.pack, reply=answered.text)
+    return list(dict.fromkeys(quoted))
+
+
+def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID] | None) -> Reply:
+    """Stores what was asked and, unless `quoted` is None, the answer, linked to what it quotes.
+
+    Raises SourceGone when a memory that it quotes is gone; nothing is stored then.
+    """
+    told: list[NewMemory] = []
+    if quoted is not None:
         told = [
             NewMemory(
                 session=exchange.session,
@@ -128,8 +164,16 @@ def _remember(exchange: Exchange, answered: CitedAnswer) -> Reply:
     if key and answers.find_answer(_key_of_question(key)):
         before = _remember_question(exchange)
     turns = told if before else [*exchange.asked, *told]
-    note = {"context_pack_id": _name_pack(answered)}
-    done = ingest_batch([(exchange.scope, turn) for turn in turns], now=exchange.clock(), idempotency=key, note=note)
+    now = exchange.clock()
+    reply = None if quoted is None else QuotingReply(exchange.scope, turns, quoted, now)
+    done = ingest_batch(
+        [(exchange.scope, turn) for turn in turns],
+        now=now,
+        idempotency=key,
+        note={"context_pack_id": _name_pack(answered)},
+        beside=reply.lock_sources if reply else None,
+        after=reply.link if reply else None,
+    )
     if done.replayed and (given := find_reply(exchange)):
         return given
     remembered = [

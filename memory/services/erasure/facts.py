@@ -1,4 +1,4 @@
-"""Facts that came of turns while these were being erased."""
+"""Facts that came of memories, and replies that quoted them, while these were being erased."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from memory.models import ErasedMemory
 from memory.services.erasure.holder import Erased
 from memory.services.tenancy import holds
 
@@ -19,16 +20,26 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id IN (
 ORDER BY m.id FOR UPDATE
 """
 # A statement of its own, which sees what whoever held the facts before has cleared of their links.
-_TAKE_DOWN = """
-INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
-SELECT %(namespace_id)s, %(erasure_id)s, f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
+_LIST_UNSUPPORTED = """
+SELECT f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
 WHERE NOT EXISTS (
     SELECT FROM memory_memorylink k
     WHERE k.namespace_id = %(namespace_id)s AND k.memory_id = f.id AND k.kind = 'derived_from' AND k.confidence >= 1
       AND NOT EXISTS (SELECT FROM memory_erasedmemory e
                       WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
                         AND e.memory_id = k.other_id))
-ON CONFLICT DO NOTHING RETURNING memory_id
+  AND NOT EXISTS (SELECT FROM memory_erasedmemory n
+                  WHERE n.namespace_id = %(namespace_id)s AND n.erasure_id = %(erasure_id)s AND n.memory_id = f.id)
+"""
+# The window and the summaries of a session tell what a reply says.
+_TAKE_DOWN_SESSIONS = """
+INSERT INTO memory_erasedsession AS s (namespace_id, erasure_id, session, first_turn, state)
+SELECT m.namespace_id, %(erasure_id)s, m.session, min(m.turn), 'open'
+FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(found)s::uuid[]) AND m.turn > 0
+GROUP BY m.namespace_id, m.session
+ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
+    SET first_turn = least(s.first_turn, EXCLUDED.first_turn), state = 'open'
 """
 # Preferences that go, and that turns state in other words which stay. A namespace has few preferences: they are read
 # first, and each is looked up among what goes.
@@ -62,12 +73,34 @@ def read_preferences_again(erased: Erased) -> None:
         cursor.execute(_READ_AGAIN, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
 
 
-def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Takes down the facts that rest on these memories alone and are not named yet, locked; none under a legal hold.
+def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
+    """Has the erasure name these memories as well, and their sessions. Inside a transaction."""
+    rows = [
+        ErasedMemory(namespace_id=erased.scope.namespace_id, erasure_id=erased.id, memory_id=identity)
+        for identity in memory_ids
+    ]
+    ErasedMemory.objects.bulk_create(rows, ignore_conflicts=True)
+    parameters = {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id, "found": list(memory_ids)}
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_DOWN_SESSIONS, parameters)
 
-    Whoever stores facts locks the turns: what they stored before the erasure has the lock is seen here, and afterwards
-    they find the turns gone. Inside the transaction that deletes the memories.
+
+def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Takes down the facts and replies that rest on these memories and are not named yet, and what rests on those,
+    locked; none under a legal hold, and no fact that another memory says by itself.
+
+    Who stores them locks what they rest on: what was stored before the erasure has the lock is seen here, and
+    afterwards it is found gone. Inside the transaction that deletes the memories.
     """
+    late: list[uuid.UUID] = []
+    found = _take_down_resting(erased, memory_ids)
+    while found:
+        late += found
+        found = _take_down_resting(erased, found)
+    return late
+
+
+def _take_down_resting(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     parameters: dict[str, Any] = {
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
@@ -75,10 +108,12 @@ def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUI
     }
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, parameters)
-        facts = [identity for (identity,) in cursor.fetchall()]
-        held = set(holds.under_hold(erased.scope.namespace_id, facts)) if facts else set()
-        free = [identity for identity in facts if identity not in held]
+        resting = [identity for (identity,) in cursor.fetchall()]
+        held = set(holds.under_hold(erased.scope.namespace_id, resting)) if resting else set()
+        free = [identity for identity in resting if identity not in held]
         if not free:
             return []
-        cursor.execute(_TAKE_DOWN, {**parameters, "facts": free})
-        return [identity for (identity,) in cursor.fetchall()]
+        cursor.execute(_LIST_UNSUPPORTED, {**parameters, "facts": free})
+        found = [identity for (identity,) in cursor.fetchall()]
+    take_down(erased, found)
+    return found

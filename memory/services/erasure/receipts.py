@@ -82,8 +82,11 @@ def _notes(erasure: Erasure) -> list[str]:
     if erasure.missing:
         notes.append(f"Named, but not there (any more): {erasure.missing}.")
     if erasure.documents:
-        added = erasure.found - (erasure.named - erasure.missing)
-        notes.append(f"Documents erased whole: {erasure.documents}; chunks and facts that were not named: {added}.")
+        notes.append(f"Documents erased whole: {erasure.documents}.")
+    if added := erasure.found - (erasure.named - erasure.missing):
+        notes.append(f"Chunks, facts and replies that were not named and go with what was: {added}.")
+    if said := erasure.proof.get("words", {}).get("said_by_others"):
+        notes.append(f"Sentences and identifiers of it that memories of others say, which stay (proof.words): {said}.")
     if audit_kept := erasure.proof.get("audit"):
         notes.append(
             f"The audit log cannot be changed: {audit_kept['events']} events about it stay, with ids, counts, actors "

@@ -156,7 +156,7 @@ def _get_erasure(scope: Scope, answer: dict[str, Any]) -> Erasure:
 
 # One statement is one snapshot: what was committed before it is erased, what is committed after it stays.
 _TAKE_DOWN = """
-WITH named AS (
+WITH RECURSIVE named AS (
     SELECT m.id, m.session, m.turn FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND {condition}
 ), documents AS (
     SELECT c.document_key FROM named n
@@ -164,32 +164,41 @@ WITH named AS (
     UNION
     SELECT d.id FROM memory_document d
     WHERE d.namespace_id = %(namespace_id)s AND d.session = %(session)s AND %(session)s <> ''
-), resting AS (
-    -- Facts that rest on what is named.
-    SELECT DISTINCT l.memory_id FROM named n
-    JOIN memory_memorylink l ON l.namespace_id = %(namespace_id)s AND l.other_id = n.id AND l.kind = 'derived_from'
-    WHERE l.memory_id NOT IN (SELECT id FROM named)
-), supported AS (
-    -- Those of them that another turn says by itself.
-    SELECT k.memory_id FROM resting r
-    JOIN memory_memorylink k ON k.namespace_id = %(namespace_id)s AND k.memory_id = r.memory_id
-    WHERE k.kind = 'derived_from' AND k.confidence >= 1 AND k.other_id NOT IN (SELECT id FROM named)
-), found AS (
+), said AS (
     SELECT id, session, turn FROM named
-    UNION
-    SELECT m.id, m.session, m.turn FROM resting r
-    JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = r.memory_id
-    WHERE r.memory_id NOT IN (SELECT memory_id FROM supported)
     UNION
     SELECT m.id, m.session, m.turn FROM documents d
     JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.document_key = d.document_key
     JOIN memory_memory m ON m.namespace_id = c.namespace_id AND m.id = c.memory_id
+), resting (memory_id) AS (
+    -- Facts and replies that rest on what is said there, and what rests on those.
+    SELECT l.memory_id FROM said n
+    JOIN memory_memorylink l ON l.namespace_id = %(namespace_id)s AND l.other_id = n.id AND l.kind = 'derived_from'
+    UNION
+    SELECT l.memory_id FROM resting r
+    JOIN memory_memorylink l
+        ON l.namespace_id = %(namespace_id)s AND l.other_id = r.memory_id AND l.kind = 'derived_from'
+), supported AS (
+    -- Those of them that another memory says by itself.
+    SELECT k.memory_id FROM resting r
+    JOIN memory_memorylink k ON k.namespace_id = %(namespace_id)s AND k.memory_id = r.memory_id
+    WHERE k.kind = 'derived_from' AND k.confidence >= 1
+      AND k.other_id NOT IN (SELECT id FROM said UNION ALL SELECT memory_id FROM resting)
+), found AS (
+    SELECT id, session, turn FROM said
+    UNION
+    SELECT m.id, m.session, m.turn FROM resting r
+    JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = r.memory_id
+    WHERE r.memory_id NOT IN (SELECT memory_id FROM supported)
 ), quarantined AS (
     -- Its id is that of the memory that it would become.
     SELECT m.id, m.session, m.document <> '{{}}'::jsonb AS whole, {quarantined} AS own FROM memory_quarantineditem m
-    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined} OR m.document ->> 'document_id' IN (
-        SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
-        WHERE d.namespace_id = %(namespace_id)s))
+    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined}
+        -- A reply that the gate kept apart quotes what it names.
+        OR m.metadata #> '{{answer,memory_ids}}' ?| ARRAY(SELECT id::text FROM said)
+        OR m.document ->> 'document_id' IN (
+            SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
+            WHERE d.namespace_id = %(namespace_id)s))
 ), memories AS (
     INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
     SELECT %(namespace_id)s, %(erasure_id)s, id FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS erased

@@ -22,7 +22,7 @@ import time
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -30,6 +30,7 @@ from typing import Any
 
 import psycopg
 from django.db import OperationalError, connection, transaction
+from django.db.models import F
 
 from memory import audit, ledger
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
@@ -40,8 +41,8 @@ from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.sql import read_clock
 from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
-from memory.services.erasure import sessions
-from memory.services.erasure.facts import late_facts, read_preferences_again
+from memory.services.erasure import sessions, words
+from memory.services.erasure.facts import read_preferences_again, take_down_late
 from memory.services.erasure.holder import Erased, Sweep
 from memory.services.erasure.holders import CACHES, HOLDERS, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
@@ -128,7 +129,9 @@ class _Run:
     def all(self) -> str:
         """Takes every step; returns what it waits for, if anything. Raises _Later, Conflict, _StillHeld."""
         erasure, erased = self._erasure, self._erased
+        needles = words.collect(erased, after=erasure.cleared_to)
         if not erasure.holders:
+            self._step(partial(self._take_down_copies, needles))
             refuse_held(erased.scope, erased.id)
             ledger.note_begin(erasure)
             _row(erasure).update(holders=erasure_proof.count_holders(erased))
@@ -150,6 +153,8 @@ class _Run:
         waits += [self._clear_windows(), self._drop_caches()]
         waiting = " ".join(filter(None, waits))
         if not waiting:
+            self._step(lambda row: words.clear(erased, needles))
+            self._keep_words(words.look(erased, needles))
             # Web processes hold the index of namespaces in memory.
             index_holders.wait_until_confirmed(erasure.namespace_id, read_clock())
         return waiting
@@ -177,6 +182,11 @@ class _Run:
                     raise
         raise AssertionError("unreachable")
 
+    def _take_down_copies(self, needles: Sequence[str], row: Erasure) -> Counter[str]:
+        if copies := words.take_down_copies(self._erased, needles):
+            _row(row).update(found=F("found") + copies)
+        return Counter()
+
     def _read_preferences_again(self, row: Erasure) -> Counter[str]:
         read_preferences_again(self._erased)
         return Counter()
@@ -199,7 +209,7 @@ class _Run:
             ids = [identity for identity in ids if identity not in kept]
             if not ids:
                 return Counter()
-        ids = [*ids, *late_facts(self._erased, ids)]
+        ids = [*ids, *take_down_late(self._erased, ids)]
         now = self._now()
         recompare.ask_of_authors(self._erased.scope.namespace_id, ids)
         return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})
@@ -260,7 +270,17 @@ class _Run:
             "found_before": former["found_before"] + before,
             "found_after": after,
         }
-        _row(self._erasure).update(proof={"search": search})
+        _row(self._erasure).update(proof={**row.proof, "search": search})
+
+    def _keep_words(self, looked: Mapping[str, Any]) -> None:
+        """Adds where this run found the words of the memories that it has cleared itself."""
+        row = _row(self._erasure).get()
+        former = row.proof.get("words", {"searched": 0, "said_by_others": 0, "memory_ids": [], "found": {}, "left": 0})
+        added = {name: former[name] + looked[name] for name in ("searched", "said_by_others", "left")}
+        ids = list(dict.fromkeys([*former["memory_ids"], *looked["memory_ids"]]))
+        found = Counter(former["found"])
+        found.update(looked["found"])
+        _row(self._erasure).update(proof={**row.proof, "words": {**added, "memory_ids": ids, "found": dict(found)}})
 
 
 def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
@@ -304,6 +324,8 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
         }
         row.save(update_fields=["holders", "proof"])
     holding = [name for name, number in left.items() if number]
+    if row.proof["words"]["left"]:
+        holding.append("what the server wrote: proof.words says where")
     if holding or row.proof["search"]["found_after"]:
         raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
     # Nobody reads from a replica that has what was erased.

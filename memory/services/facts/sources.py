@@ -1,4 +1,4 @@
-"""What facts rest on: the turns that they are linked to, in the same session."""
+"""Finds the memories that facts, preferences and replies rest on, and has these follow them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from memory.services.jobs import queue
 
 
 def ask_to_follow(memories: Iterable[Memory]) -> None:
-    """Has facts that rest on the memories follow them, which are away, are back or say something else now.
+    """Has what rests on the memories follow them, which are away, are back or say something else now.
 
     Inside the transaction that changes them. Memories on which nothing rests ask for nothing.
     """
-    turns: dict[int, dict[uuid.UUID, str]] = {}
+    changed: dict[int, dict[uuid.UUID, str]] = {}
     for memory in memories:
-        if memory.turn > 0:
-            turns.setdefault(memory.namespace_id, {})[memory.pk] = memory.session
-    for namespace_id, sessions in sorted(turns.items()):
+        changed.setdefault(memory.namespace_id, {})[memory.pk] = memory.session
+    for namespace_id, sessions in sorted(changed.items()):
         links = MemoryLink.objects.filter(
             namespace_id=namespace_id, other_id__in=list(sessions), kind=LinkKind.DERIVED_FROM
         )

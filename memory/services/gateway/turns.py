@@ -16,13 +16,16 @@ from django.db import DatabaseError
 from memory.enums import Degradation, PackSection, PromptForm, Role
 from memory.errors import MemosError
 from memory.services.activation.prefix import count_pack_tokens
-from memory.services.ingestion.ingest import ingest
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.ingestion.replies import QuotingReply, SourceGone
 from memory.services.recall.query import QueryAnswer, query
+from memory.services.recall.quoted import list_quoted
 from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
 from memory.text.transcripts import MAX_TEXT_CHARS
+from memory.text.verbatim import is_quoted
 from memory.types import Idempotency, NewMemory, Scope
 
 log = logging.getLogger("memos.gateway")
@@ -66,7 +69,7 @@ class ChatTurn:
 @dataclass(frozen=True, slots=True)
 class GivenMemory:
     """What a model was given for a turn. `numbers`: by its number in the text, or p1, p2, …, each memory's id;
-    `memory_ids` has those without a number too, which the window told. `whose`: as of `QueryAnswer`."""
+    `memory_ids` has those without a number too, which the window told. `pack` and `whose`: as of `QueryAnswer`."""
 
     prefix: str
     recalled: str
@@ -75,7 +78,12 @@ class GivenMemory:
     numbers: dict[str, str]
     memory_ids: list[str]
     degraded: list[str]
+    pack: Mapping[str, Any] = field(repr=False)
     whose: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    def holds_of_others(self, namespace: str) -> bool:
+        """Whether a memory of another namespace is among what the model was given."""
+        return any(self.whose[one]["namespace"] != namespace for one in self.memory_ids if one in self.whose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         numbers=numbers,
         memory_ids=list(dict.fromkeys([*numbers.values(), *_list_shown_ids(found, PackSection.WINDOW)])),
         degraded=found.degraded,
+        pack=found.pack,
         whose=found.whose,
     )
 
@@ -127,16 +136,24 @@ def messages_with(turn: ChatTurn, given: GivenMemory | None) -> list[Message]:
 def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: str) -> RememberedChat:
     """Remembers what the user said, and the `answer` if there is one; each once, however often they are sent.
 
-    What cannot be stored is named in `degraded`: whoever asked has the answer, and is not to lose it for that.
+    What is not stored is named in `degraded`: whoever asked has the answer, and is not to lose it for that. An answer
+    is linked to the memories that it quotes. One for which the model read another namespace is not remembered.
     """
     degraded: list[str] = []
     question = _ingest_once(turn, Role.USER, turn.question, before=find_last_said(turn.messages), degraded=degraded)
     told = None
-    if turn.question and answer.strip():
+    if turn.question and answer.strip() and given and given.holds_of_others(turn.scope.namespace):
+        degraded.append(NOT_REMEMBERED)
+    elif turn.question and answer.strip():
         pack_id = str(given.pack_id) if given and given.pack_id else None
         note = {"context_pack_id": pack_id, "memory_ids": given.memory_ids} if given else {}
         metadata = {"answer": {**note, "model": model}}
-        told = _ingest_once(turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata)
+        quoted = list_quoted(turn.scope, pack=given.pack, reply=answer) if given else []
+        if question and is_quoted(turn.question, answer):
+            quoted.append(question)
+        told = _ingest_once(
+            turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata, quoted=quoted
+        )
     note_write(actor=turn.scope.actor, namespace_ids=[turn.scope.namespace_id])
     return RememberedChat(question, told, tuple(dict.fromkeys(degraded)))
 
@@ -149,6 +166,7 @@ def _ingest_once(
     before: int | None,
     degraded: list[str],
     metadata: dict[str, Any] | None = None,
+    quoted: Sequence[uuid.UUID] = (),
 ) -> uuid.UUID | None:
     if not text:
         return None
@@ -164,9 +182,17 @@ def _ingest_once(
     )
     # What was said up to the turn names it: a repeat of it, or a request that goes on behind it, is the same turn.
     told = turn.messages if before is None else turn.messages[: before + 1]
+    now = turn.clock()
+    reply = QuotingReply(turn.scope, [memory], quoted, now) if quoted else None
     try:
-        done = ingest(turn.scope, memory=memory, now=turn.clock(), idempotency=_key(turn, role, told))
-    except (MemosError, DatabaseError) as error:
+        done = ingest_batch(
+            [(turn.scope, memory)],
+            now=now,
+            idempotency=_key(turn, role, told),
+            beside=reply.lock_sources if reply else None,
+            after=reply.link if reply else None,
+        )
+    except (MemosError, DatabaseError, SourceGone) as error:
         log.warning("a turn is not remembered", extra={"role": role, "reason": type(error).__name__})
         degraded.append(NOT_REMEMBERED)
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memory import audit, deadline
 from memory.enums import AuditEvent, DocumentFormat, GateDecision, Review, Role
@@ -32,6 +33,7 @@ from memory.services.ingestion.admission import (
     over_quota,
 )
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
+from memory.services.ingestion.replies import put_away_replies
 from memory.services.ingestion.second_opinion import hear_model
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
@@ -138,6 +140,7 @@ def insert_document(
     """
     document = ready.document
     row = _upsert(scope, document, now=now)
+    put_away_replies(scope, _list_chunks(scope, row), now=now)
     replaced = index.remove_chunks(scope, documents=[row.id], now=now)
     _drop_originals(scope, row)
     _insert(
@@ -235,6 +238,11 @@ def _drop_originals(scope: Scope, row: Document) -> None:
     DocumentFilePart.objects.in_scope(scope).filter(file_id__in=former.values("id")).delete()
 
 
+def _list_chunks(scope: Scope, row: Document) -> QuerySet[Memory]:
+    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
+    return Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
+
+
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
     """Deletes a document, its chunks, its files and all that hangs on them; returns how many chunks, None if there is
     neither the document nor a file that waits to become it.
@@ -247,6 +255,7 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
         files = DocumentFile.objects.in_scope(scope).filter(document_id=document_id)
         if row is None:
             return 0 if files.delete()[0] else None
+        put_away_replies(scope, _list_chunks(scope, row), now=now)
         removed = index.remove_chunks(scope, documents=[row.id], now=now)
         files.delete()
         found.delete()

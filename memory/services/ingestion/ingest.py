@@ -49,6 +49,7 @@ def ingest_batch(
     idempotency: Idempotency | None = None,
     note: Mapping[str, Any] = MappingProxyType({}),
     beside: Callable[[Sequence[Outcome]], None] | None = None,
+    after: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> Ingested:
     """Remembers turns, in their order, as far as the gate lets them in. When it returns, they are durable and both
     search arms find them, and what is quarantined is kept where no search looks; all of that or, on an error, none.
@@ -56,7 +57,8 @@ def ingest_batch(
     With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
     and found by words; the worker embeds them later. With Redis away they miss session window and working memory only.
     Both are named in `degraded`. All items are of one caller. `note` is kept with the answer to the key. `beside` is
-    called with the outcomes inside the transaction that stores the turns, before they are stored.
+    called with the outcomes inside the transaction that stores the turns, before they are stored, and `after` when they
+    are.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
@@ -76,7 +78,7 @@ def ingest_batch(
         awaited = None if has_quota else vectors.expected
         made = None if awaited else vectors.wait()
         deadline.check()
-        if idempotency or beside or awaited or len(rows) < len(turns) or has_quota:
+        if idempotency or beside or after or awaited or len(rows) < len(turns) or has_quota:
             with transaction.atomic():
                 if idempotency and not answers.claim(
                     idempotency,
@@ -93,8 +95,7 @@ def ingest_batch(
                     rows, places = _find_rows(turns, offered)
                     if idempotency:
                         answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
-                if beside:
-                    beside([turn.outcome for turn in turns])
+                _call(beside, turns)
                 keep_out(turns, now=now)
                 if awaited and rows:
                     embedded = _write_beside(rows, places, awaited, vectors, now=now)
@@ -102,6 +103,7 @@ def ingest_batch(
                 else:
                     embedded = made and made.only(places)
                     sessions = write(rows, embedded, now=now) if rows else []
+                _call(after, turns)
         else:
             embedded = made
             sessions = write(rows, embedded, now=now)
@@ -110,6 +112,11 @@ def ingest_batch(
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
     return Ingested([turn.outcome for turn in turns], degraded)
+
+
+def _call(hook: Callable[[Sequence[Outcome]], None] | None, turns: Sequence[JudgedTurn]) -> None:
+    if hook:
+        hook([turn.outcome for turn in turns])
 
 
 def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[str]:

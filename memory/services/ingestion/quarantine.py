@@ -26,6 +26,7 @@ from memory.services.ingestion.documents import (
     prepare_document,
 )
 from memory.services.ingestion.ingest import ask_for_summaries, finish
+from memory.services.ingestion.replies import link_reply, list_named
 from memory.services.tenancy import holds, quota
 from memory.services.tenancy.notes import clean_note
 from memory.services.tenancy.policy import in_force
@@ -113,6 +114,7 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
         locked = _lock_item(scope, item_id)
         quota.take({scope.namespace_id: 1}, enforce=False, now=now)
         sessions = write(rows, embedded, now=now)
+        link_reply(scope, found.pk, list_named(scope, found.metadata), now=now)
         _decide(scope, locked, QuarantineState.RELEASED, note, {"embedded": embedded is not None}, now=now)
     ask_for_summaries(sessions, now=now)
     return Reviewed(locked, finish(rows, embedded, now=now))

@@ -1,9 +1,10 @@
-"""Has facts and preferences follow the turns that they rest on: what these no longer say leaves search with them, and
-comes back.
+"""Has facts, preferences and replies follow the memories that they rest on: what these no longer say leaves search
+with them, and comes back.
 
 A fact holds while one turn that says all of it holds, or all those that say it together do. When they do not, what
 superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken back when the
-turns hold again, unless a person had a hand in it.
+turns hold again, unless a person had a hand in it. A reply rests on all memories that it quotes together, and no longer
+holds when one of them says something else. What rests on a fact or a reply follows in its turn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 
 from memory.enums import AuditEvent, LinkKind, MemoryState, PreferenceSource, Review
 from memory.errors import Conflict, NotFound
@@ -23,12 +23,14 @@ from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import spans_of
+from memory.services.facts.sources import ask_to_follow
 from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import retire, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
+from memory.services.summaries import stale
 from memory.text.choice_evidence import find_occasion
 from memory.text.choices import is_enough
 from memory.text.facts import is_still_told
@@ -37,8 +39,8 @@ from memory.types import Scope, system_access
 
 log = logging.getLogger("memos.facts")
 
-AWAY = "The turns that it rests on are away or say something else now."
-BACK = "The turns that it rests on hold again."
+AWAY = "What it rests on is away or says something else now."
+BACK = "What it rests on holds again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,11 @@ class _Sources:
 
 
 def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
-    """Brings the facts of the session in step with their turns; returns how many that changed. Idempotent."""
+    """Brings what rests on memories of the session in step with them; returns how many that changed. Idempotent."""
     own = Memory.objects.in_scope(scope).in_session(session)
-    # What a person prefers may rest on turns of several sessions.
+    # What a person prefers, and a reply, may rest on several sessions.
     resting = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=own.values("pk"))
-    rows = Memory.objects.in_scope(scope).derived()
-    facts = list(rows.filter(Q(session=session) | Q(pk__in=resting.values("memory_id"))).order_by("pk"))
+    facts = list(Memory.objects.in_scope(scope).filter(pk__in=resting.values("memory_id")).order_by("pk"))
     links: dict[uuid.UUID, list[MemoryLink]] = {}
     to_turns = MemoryLink.objects.in_scope(scope).filter(
         kind=LinkKind.DERIVED_FROM, memory_id__in=[one.pk for one in facts]
@@ -194,6 +195,7 @@ def _archive(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
         if fact.state != MemoryState.ACTIVE:
             return False
         take_out([fact])
+        stale.mark(fact)
         store_change(access, fact, _change_state(fact, MemoryState.ARCHIVED, AWAY), terms=AS_IT_COMES, now=now)
     return True
 
@@ -221,6 +223,7 @@ def _bring_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
             )
         else:
             return False
+        ask_to_follow([fact])
         store_change(access, fact, change, terms=AS_IT_COMES, now=now)
     return True
 

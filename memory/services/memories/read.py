@@ -246,9 +246,13 @@ def _explain_judgements(
 
 
 def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """The turns that those of the memories rest on that are facts or preferences."""
-    facts = [memory for memory in memories if _kind(memory) in (MemoryKind.FACT, MemoryKind.PREFERENCE)]
-    return sources_of({memory.namespace_id for memory in facts}, [memory.pk for memory in facts])
+    """The memories that facts and preferences rest on and that replies quote, by these."""
+    made = [
+        memory
+        for memory in memories
+        if "answer" in memory.metadata or _kind(memory) in (MemoryKind.FACT, MemoryKind.PREFERENCE)
+    ]
+    return sources_of({memory.namespace_id for memory in made}, [memory.pk for memory in made])
 
 
 def _kind(memory: Memory) -> MemoryKind:
@@ -262,7 +266,7 @@ def _kind(memory: Memory) -> MemoryKind:
 
 
 def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) -> dict[str, Any]:
-    """A memory as clients see it. `sources`: the turns that facts and preferences rest on, by these."""
+    """A memory as clients see it. `sources`: as of `list_sources`."""
     return {
         **state_of(memory),
         "kind": _kind(memory).value,

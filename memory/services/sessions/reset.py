@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory import audit
 from memory.enums import AuditEvent
@@ -27,6 +27,7 @@ from memory.models import (
 from memory.models.document import DocumentQuerySet
 from memory.services.index import entries
 from memory.services.ingestion import quarantine
+from memory.services.ingestion.replies import put_away_replies
 from memory.services.memories import recompare
 from memory.services.recall import working_memory
 from memory.services.tenancy import holds
@@ -96,6 +97,9 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         # Those that wait to be read; the others go with their documents.
         DocumentFile.objects.in_scope(scope).filter(session=session).delete()
         turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
+        chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
+        deleting = Q(session=session) | Q(pk__in=chunks.values("memory_id"))
+        put_away_replies(scope, Memory.objects.in_scope(scope).filter(deleting), now=now)
         removed = entries.remove_chunks(scope, documents=identities, now=now)
         removed += entries.remove_session(scope, session=session, now=now)
         # What stands in the way of a reset has been found by now, and what is left to do is undone with it.

@@ -44,9 +44,9 @@ ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_
 
 def mark(memory: Memory) -> None:
     """Notes, inside the transaction that changes it, that summaries may tell of the memory what is not so any more."""
+    ask_to_follow([memory])
     if memory.turn <= 0:
         return
-    ask_to_follow([memory])
     parameters: dict[str, Any] = {
         "namespace_id": memory.namespace_id,
         "session": memory.session,

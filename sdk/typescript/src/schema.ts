@@ -7709,7 +7709,7 @@ export interface components {
             /** Format: uuid */
             superseded_by: string | null;
             kind: components["schemas"]["MemoryKindEnum"];
-            /** @description Of a fact: the turns that it rests on, oldest first; of others none */
+            /** @description The memories that a fact rests on or a reply quotes, oldest first; of others none */
             sources: string[];
             session_id: string;
             /** @description Its place in the session; below 0 for a fact and a chunk of a document */
@@ -9231,6 +9231,8 @@ export interface components {
         };
         Proof: {
             search: components["schemas"]["SearchProof"];
+            /** @description Where the erased words themselves were looked for */
+            words?: components["schemas"]["WordsProof"];
             /** @description Sum of `left` over all holders: 0 */
             left?: number;
             /** @description The namespace's counters equal its rows: `manage.py doctor --recount` mends them */
@@ -11050,6 +11052,20 @@ export interface components {
             valid_at?: string | null;
             /** Format: uuid */
             memory_id: string;
+        };
+        WordsProof: {
+            /** @description Sentences and identifiers of erased memories that were looked for */
+            searched: number;
+            /** @description Those of them that somebody else says, too */
+            said_by_others: number;
+            /** @description Memories of others that say some of them: they stay */
+            memory_ids: string[];
+            /** @description Every table that was looked through, and how many of them it holds still */
+            found: {
+                [key: string]: number;
+            };
+            /** @description Found in what the server made, and said by nobody else: 0 */
+            left: number;
         };
         WorkingMemory: {
             /** @description The session's newest messages, oldest first */

@@ -2148,6 +2148,14 @@ class WebhookList(TypedDict):
     next_cursor: str | None
 
 
+class WordsProof(TypedDict):
+    searched: int
+    said_by_others: int
+    memory_ids: list[str]
+    found: dict[str, int]
+    left: int
+
+
 class WorkingMemory(TypedDict):
     l1_window: list[Told]
     session_summary: str
@@ -4062,6 +4070,7 @@ class Profile(TypedDict):
 
 class Proof(TypedDict):
     search: SearchProof
+    words: NotRequired[WordsProof]
     left: NotRequired[int]
     counters_exact: NotRequired[bool]
     audit: NotRequired[AuditKept]

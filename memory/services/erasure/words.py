@@ -1,0 +1,323 @@
+"""Looks for the erased words themselves, and for the identifiers in them, wherever the database keeps text.
+
+The columns are read from the models, so that a new table is looked through without being named here; what is not
+looked through is in EXEMPT, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from typing import Any
+
+from django.apps import apps
+from django.contrib.postgres.fields import ArrayField
+from django.db import connection, models
+from django.db.models import TextField
+from django.db.models.functions import Cast, Right
+
+from memory.enums import Role
+from memory.kinds import IS_DERIVED_SQL
+from memory.models import ErasedMemory, Memory
+from memory.services.erasure.facts import take_down
+from memory.services.erasure.holder import Erased, is_erased
+from memory.services.erasure.sessions import WINDOW as _WINDOW
+from memory.services.tenancy import holds
+from memory.stores import window
+from memory.text.analysis import CJK
+from memory.text.verbatim import find_identifiers
+
+# The words of at most this many memories are looked for; of each, this many sentences and identifiers; and of all.
+MOST_MEMORIES = 100
+MOST_OF_EACH = 3
+MOST_NEEDLES = 100
+# A sentence is looked for by its beginning, because summaries cut long ones. Shorter ones may be said by anybody.
+LONGEST, SHORTEST, SHORTEST_CJK = 60, 16, 8
+# The receipt names this many memories of others that still say it.
+NAMED = 20
+# The windows of at most this many sessions are read.
+_WINDOWS = 1_000
+_SENTENCE = re.compile(r"[^.!?。！？\n]+")
+_HAS_CJK = re.compile(f"[{CJK}]")
+_APPLICATIONS = ("memory", "django_q")
+
+# A statement in one of these may stay, and explains why what the server derived from it says the same.
+SAID = frozenset({"memory_memory", "memory_memoryversion", "memory_quarantineditem", "memory_document"})
+# People, clients and operators write in these: finds are counted, and stay. All other tables are the server's.
+OWN = frozenset(
+    {
+        "memory_adapter", "memory_auditlog", "memory_auditwords", "memory_bulkchange", "memory_cube",
+        "memory_cubefile", "memory_documentfile", "memory_erasure", "memory_evaluationresult", "memory_evaluationrun",
+        "memory_job", "memory_memoryfeedback", "memory_memoryimport", "memory_modelcall", "memory_namespacepolicy",
+        "memory_procedure", "memory_trainingdataset", "memory_upload", "memory_usageday", "memory_user",
+        "memory_usererasure", "memory_webhook",
+    }
+)  # fmt: skip
+_NAME = "a name that a client or an operator gave"
+_HASHES = "hashes or keyed hashes"
+_PACKED = "packed or encrypted bytes, in which no words can be found; its holder deletes all that may hold them"
+# By table, by column, or by the name of a column in whatever table.
+EXEMPT: dict[str, str] = {
+    "*.actor": _NAME,
+    "*.created_by": _NAME,
+    "*.key": _NAME,
+    "*.principal": _NAME,
+    "*.request_id": _NAME,
+    "*.reviewer": _NAME,
+    "*.session": _NAME,
+    "*.updated_by": _NAME,
+    "memory_activationcache.file": "the name of a file, made of hashes; the file is deleted with its row",
+    "memory_auditseal": "hashes of audit events",
+    "memory_apikey": "keys of no tenant's memories: names that operators gave, and digests",
+    "memory_bulkchangememory.outcome": "one of a few words",
+    "memory_corpus": "a number of memories",
+    "memory_cubefilepart.data": _PACKED,
+    "memory_documentfilepart.data": _PACKED,
+    "memory_embeddingmodel": "names of models",
+    "memory_idempotencyrecord.memory_ids": "ids",
+    "memory_importpart.data": _PACKED,
+    "memory_ivflist.centroid": "means of vectors",
+    "memory_ivflist.codes": "codes of vectors, counted by their holder",
+    "memory_memory.content_hash": _HASHES,
+    "memory_memory.terms": "the words of `text`, which is looked through",
+    "memory_namespace": "names and descriptions that operators gave",
+    "memory_posting.term": "single words by the id of their memory; its holder reads each",
+    "memory_projection.centroids": "means of vectors",
+    "memory_projection.components": "axes of vectors",
+    "memory_projection.mean": "a mean of vectors",
+    "memory_quarantineditem.content_hash": _HASHES,
+    "memory_requestminute": "counts of requests by route, of no tenant",
+    "memory_retiredstatement.terms": "words of its memory, with which its holder deletes it",
+    "memory_topicmember.content_hash": _HASHES,
+    "memory_trainingsource.fingerprint": _HASHES,
+    "memory_unsurepair.texts_hash": _HASHES,
+    "memory_upkeepmark": "names of background work",
+    "memory_uploadpart.data": _PACKED,
+    "memory_webhook.former_secret": "an encrypted secret",
+    "memory_webhook.secret": "an encrypted secret",
+    "django_q_ormq": "packed ids, of which the holder deletes those of the erased sessions",
+    "django_q_schedule": "names of background work",
+    "django_q_task": "packed ids and figures, of which the holder deletes those of the erased sessions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of tenants, its columns that are looked through, and SQL of what a row says in them, as of `t`."""
+
+    name: str
+    columns: tuple[str, ...]
+    said: str
+
+
+def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
+    """Sentences and identifiers of up to MOST_MEMORIES of the erasure's memories that are there still.
+
+    `after`: those up to this id are gone. They are the memories' own words: kept in this process only.
+    """
+    named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
+    if after is not None:
+        named = named.filter(memory_id__gt=after)
+    # The end of a UUIDv7 is random: in its order any few are spread over all.
+    chosen = named.order_by(Right(Cast("memory_id", TextField()), 12)).values_list("memory_id", flat=True)
+    texts = Memory.objects.in_scope(erased.scope).filter(pk__in=list(chosen[:MOST_MEMORIES])).values_list("text")
+    found = [list_needles(text) for (text,) in texts]
+    # One of each memory first.
+    needles = dict.fromkeys(needle for turn in zip_longest(*found) for needle in turn if needle)
+    return list(needles)[:MOST_NEEDLES]
+
+
+def list_needles(text: str) -> list[str]:
+    """What of a text is looked for: its identifiers, and the beginnings of its sentences that are not too short."""
+    sentences = [sentence.strip()[:LONGEST] for sentence in _SENTENCE.findall(text)]
+    long = [one for one in sentences if len(one) >= (SHORTEST_CJK if _HAS_CJK.search(one) else SHORTEST)]
+    return [*find_identifiers(text)[:MOST_OF_EACH], *long[:MOST_OF_EACH]]
+
+
+def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
+    """Adds to the erasure what the server made and nobody links to its source: replies, facts and preferences that say
+    the needles, and sessions whose summaries do; none under a legal hold. Returns how many memories.
+
+    Needles that somebody else says, too, do not tell where a copy comes from. Inside a transaction.
+    """
+    own = _leave_out_said(erased, needles)
+    if not own:
+        return 0
+    ids = [row[0] for row in _find(_COPIES, erased, own)]
+    held = set(holds.under_hold(erased.scope.namespace_id, ids)) if ids else set()
+    take_down(erased, [identity for identity in ids if identity not in held])
+    _find(_TAKE_DOWN_SUMMARISED, erased, own)
+    return len(ids) - len(held)
+
+
+def clear(erased: Erased, needles: Sequence[str]) -> Counter[str]:
+    """Deletes packs and marks of other memories whose question, or whose text, says the needles. In a transaction."""
+    own = _leave_out_said(erased, needles)
+    return Counter({table: len(_find(_delete(table), erased, own)) if own else 0 for table in CLEARED})
+
+
+def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
+    """Count the needles that each table still holds, for the receipt.
+
+    `left` counts those in what the server made, which nobody else says: it must be 0. `memory_ids` are memories of
+    others that say some of them, up to NAMED.
+    """
+    own = set(_leave_out_said(erased, needles))
+    found = {table.name: _find_needles(erased, table, needles) for table in list_tables()}
+    found[_WINDOW] = _find_in_windows(erased, needles)
+    left = [own & says for name, says in found.items() if name not in SAID | OWN]
+    return {
+        "searched": len(needles),
+        "said_by_others": len(needles) - len(own),
+        "memory_ids": [str(row[0]) for row in _find(_SAID_BY, erased, needles)[:NAMED]],
+        "found": {name: len(says) for name, says in found.items()},
+        "left": sum(map(len, left)) + len(_find(_COPIES, erased, sorted(own))),
+    }
+
+
+@cache
+def list_tables() -> tuple[TextTable, ...]:
+    """Every table that is looked through."""
+    found = []
+    for model in list_models():
+        table = model._meta.db_table
+        columns = [
+            field for field in model._meta.concrete_fields
+            if holds_text(field) and not {table, f"{table}.{field.column}", f"*.{field.column}"} & EXEMPT.keys()
+        ]  # fmt: skip
+        if columns:
+            said = " || E'\n' || ".join(map(_read_as_text, columns))
+            found.append(TextTable(table, tuple(field.column for field in columns), said))
+    return tuple(found)
+
+
+def list_models() -> list[type[models.Model]]:
+    """The models of the application and of its queue."""
+    return [
+        model
+        for label in _APPLICATIONS
+        for model in apps.get_app_config(label).get_models(include_auto_created=True)
+        if not model._meta.proxy
+    ]
+
+
+def holds_text(field: Any) -> bool:
+    """Tell whether a column may hold what a person said: text, JSON or bytes, but no choice among a few words."""
+    if isinstance(field, ArrayField):
+        return holds_text(field.base_field)
+    kinds = models.CharField | models.TextField | models.JSONField | models.BinaryField
+    return isinstance(field, kinds) and not field.choices
+
+
+def _read_as_text(field: Any) -> str:
+    column = f't."{field.column}"'
+    if isinstance(field, ArrayField):
+        column = f"array_to_string({column}, ' ')"
+    elif isinstance(field, models.BinaryField):
+        # Only lines of JSON are kept as bytes that can be read.
+        column = f"convert_from({column}, 'UTF8')"
+    return f"coalesce({column}::text, '')"
+
+
+def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
+    """The needles that nobody says (any longer) but what is erased and what the server made."""
+    said: set[str] = set()
+    for table in list_tables():
+        if table.name in SAID:
+            said |= _find_needles(erased, table, needles, only=_IS_SAID.get(table.name, "true"))
+    return [needle for needle in needles if needle not in said]
+
+
+def _find_needles(erased: Erased, table: TextTable, needles: Sequence[str], *, only: str = "true") -> set[str]:
+    """The needles that some row of the table says, of those rows that meet the condition."""
+    return {needles[place - 1] for (place,) in _find(_places(table, only), erased, needles)} if needles else set()
+
+
+def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
+    """The needles that the windows of the sessions say which the erasure touches."""
+    sessions = sorted(erased.sessions())[:_WINDOWS]
+    told = "\n".join(
+        message.text for session in sessions for message in window.read(erased.scope.namespace_id, session)
+    )
+    return {needle for needle in needles if needle in told}
+
+
+def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[Any, ...]]:
+    parameters = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "needles": list(needles),
+        # As PostgreSQL writes them within JSON.
+        "escaped": [json.dumps(one, ensure_ascii=False)[1:-1] for one in needles],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+
+_SAYS = "(strpos(s.said, n.needle) > 0 OR strpos(s.said, n.escaped) > 0)"
+_NEEDLES = "unnest(%(needles)s::text[], %(escaped)s::text[]) WITH ORDINALITY AS n (needle, escaped, place)"
+_OWN_ROWS = "t.namespace_id = %(namespace_id)s"
+# The server makes replies, facts and preferences.
+_IS_MADE = f"(t.role = '{Role.AGENT.value}' AND t.metadata ? 'answer' OR {IS_DERIVED_SQL.replace('m.', 't.')})"
+_IS_SAID = {
+    "memory_memory": f"NOT {_IS_MADE} AND NOT {is_erased('t.id')}",
+    "memory_memoryversion": f"NOT {is_erased('t.memory_id')}",
+    "memory_quarantineditem": f"NOT {is_erased('t.id')}",
+}
+
+
+def _places(table: TextTable, condition: str) -> str:
+    """SQL: the places of the needles that some row of the table says. Each row is read once."""
+    rows = _OWN_RECORDS if table.name == _RECORDS else _OWN_ROWS
+    return f"""
+SELECT DISTINCT n.place FROM (
+    SELECT {table.said} AS said FROM {table.name} t WHERE {rows} AND {condition} OFFSET 0
+) AS s, {_NEEDLES} WHERE {_SAYS}
+"""  # noqa: S608 - names of models and constants
+
+
+_COPIES = f"""
+SELECT DISTINCT s.id FROM (
+    SELECT t.id, t.text AS said FROM memory_memory t
+    WHERE {_OWN_ROWS} AND {_IS_MADE} AND NOT {is_erased("t.id")} OFFSET 0
+) AS s, {_NEEDLES} WHERE {_SAYS}
+"""  # noqa: S608 - constants
+_SAID_BY = f"""
+SELECT DISTINCT s.id FROM (
+    SELECT t.id, t.text AS said FROM memory_memory t
+    WHERE {_OWN_ROWS} AND {_IS_SAID["memory_memory"]} OFFSET 0
+) AS s, {_NEEDLES} WHERE {_SAYS} ORDER BY s.id
+"""  # noqa: S608 - constants
+_TAKE_DOWN_SUMMARISED = f"""
+INSERT INTO memory_erasedsession AS e (namespace_id, erasure_id, session, first_turn, state)
+SELECT %(namespace_id)s::bigint, %(erasure_id)s::uuid, s.session, min(s.covers_to_turn), 'open' FROM (
+    SELECT t.session, t.covers_to_turn, t.condensed_text AS said FROM memory_condensation t WHERE {_OWN_ROWS} OFFSET 0
+) AS s, {_NEEDLES} WHERE {_SAYS}
+GROUP BY s.session
+ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
+    SET first_turn = least(e.first_turn, EXCLUDED.first_turn), state = 'open'
+"""  # noqa: S608 - constants
+# The answers belong to callers, not to tenants: the ids say whose they are.
+_RECORDS = "memory_idempotencyrecord"
+_OWN_RECORDS = """EXISTS (
+    SELECT FROM jsonb_array_elements_text(t.memory_ids) AS held (id)
+    JOIN memory_erasedmemory e ON e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+         AND e.memory_id::text = held.id)"""
+CLEARED = ("memory_contextpack", "memory_relevancejudgement")
+
+
+def _delete(name: str) -> str:
+    (table,) = [one for one in list_tables() if one.name == name]
+    return f"""
+DELETE FROM {name} d USING (
+    SELECT t.id, {table.said} AS said FROM {name} t WHERE {_OWN_ROWS} OFFSET 0
+) AS s, {_NEEDLES} WHERE d.namespace_id = %(namespace_id)s AND d.id = s.id AND {_SAYS}
+RETURNING d.id
+"""  # noqa: S608 - names of models and constants

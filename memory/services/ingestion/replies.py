@@ -1,0 +1,144 @@
+"""Remembers what an agent replied with the memories that the reply quotes.
+
+A reply is linked to each of them as a fact is to its turns: `memories.follow_sources` takes it out of search when one
+of them no longer holds, and an erasure of one of them erases the reply.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from memory import audit
+from memory.enums import AuditEvent, LinkKind, MemoryState
+from memory.models import Memory, MemoryLink, Session
+from memory.services.facts.store import TOGETHER
+from memory.services.index.membership import take_out
+from memory.services.jobs import queue
+from memory.services.summaries import stale
+from memory.services.tenancy import holds
+from memory.text.verbatim import is_quoted
+from memory.types import NewMemory, Outcome, Scope
+
+# The actor of links between a reply and its sources.
+ACTOR = "rule:quotes"
+REASON = "The reply quotes it."
+GONE = "What it quotes was deleted."
+
+
+class SourceGone(Exception):
+    """A memory that a reply quotes was erased before the reply was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotingReply:
+    """The last of `turns`, and the memories that it quotes: `sources`, and those of the other turns that it repeats.
+
+    `lock_sources` is what `ingest_batch` is to call as `beside`, and `link` as `after`.
+    """
+
+    scope: Scope
+    turns: Sequence[NewMemory]
+    sources: Collection[uuid.UUID]
+    now: datetime
+
+    def lock_sources(self, outcomes: Sequence[Outcome]) -> None:
+        """Locks the sources: an erasure that comes later waits for that, and finds the links.
+
+        The session is locked first, as everybody does who locks memories as well. Raises SourceGone when one of them is
+        gone, so that nothing is stored.
+        """
+        Session.objects.in_scope(self.scope).filter(name=self.turns[-1].session).select_for_update().first()
+        rows = Memory.objects.in_scope(self.scope).filter(pk__in=self.sources).order_by("pk")
+        if len(rows.select_for_update(no_key=True, of=("self",)).values_list("pk")) < len(set(self.sources)):
+            raise SourceGone
+
+    def link(self, outcomes: Sequence[Outcome]) -> None:
+        """Links the reply, if it was let in, to what it quotes."""
+        if not outcomes[-1].accepted:
+            return
+        *asked, told = self.turns
+        repeated = [
+            outcome.memory_id
+            for turn, outcome in zip(asked, outcomes, strict=False)
+            if outcome.accepted and is_quoted(turn.text, told.text)
+        ]
+        link_reply(self.scope, outcomes[-1].memory_id, [*repeated, *self.sources], now=self.now)
+
+
+def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:
+    """Links a reply to the memories that it quotes, and has it follow the ones that no longer hold.
+
+    None of them bears the reply alone: it goes with the first. Inside the transaction that has locked them.
+    """
+    links = [
+        MemoryLink(
+            namespace_id=scope.namespace_id,
+            memory_id=reply,
+            kind=LinkKind.DERIVED_FROM,
+            other_id=source,
+            reason=REASON,
+            confidence=TOGETHER,
+            actor=ACTOR,
+            created_at=now,
+        )
+        for source in sources
+    ]
+    MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
+    rows = Memory.objects.in_scope(scope).filter(pk__in=sources)
+    gone = rows.filter(~Q(state=MemoryState.ACTIVE) | Q(superseded_by__isnull=False))
+    for session in sorted(set(gone.values_list("session", flat=True))):
+        queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
+
+
+def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) -> int:
+    """Archives the replies that quote memories which are about to be deleted; returns how many.
+
+    A reply under a legal hold stays, and so does one that is itself among the sources. In the caller's transaction.
+    """
+    links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=sources.values("pk"))
+    quoting = Memory.objects.in_scope(scope).active().filter(metadata__has_key="answer")
+    quoting = quoting.filter(pk__in=links.values("memory_id")).exclude(pk__in=sources.values("pk")).order_by("pk")
+    replies = list(quoting.select_for_update(of=("self",)))
+    held = set(holds.under_hold(scope.namespace_id, [reply.pk for reply in replies])) if replies else set()
+    free = [reply for reply in replies if reply.pk not in held]
+    if not free:
+        return 0
+    take_out(free)
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[reply.pk for reply in free])
+    rows.update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
+    details = {"reason": GONE, "before": {"state": MemoryState.ACTIVE}, "after": {"state": MemoryState.ARCHIVED}}
+    audit.record_many(
+        [
+            audit.fields(
+                scope, AuditEvent.MEMORY_ARCHIVE, session=reply.session, subject=str(reply.pk), details=details, now=now
+            )
+            for reply in free
+        ]
+    )
+    for reply in free:
+        stale.mark(reply)
+    return len(free)
+
+
+def list_named(scope: Scope, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
+    """The memories of the namespace that a reply's own metadata names as what it was made from."""
+    rows = Memory.objects.in_scope(scope).filter(pk__in=read_named(metadata))
+    return list(rows.values_list("pk", flat=True))
+
+
+def read_named(metadata: Mapping[str, Any]) -> list[uuid.UUID]:
+    """The ids that a reply's metadata names; clients may have written anything there."""
+    answer = metadata.get("answer")
+    named = answer.get("memory_ids") if isinstance(answer, dict) else None
+    found = []
+    for one in named if isinstance(named, list) else ():
+        with suppress(ValueError):
+            found.append(uuid.UUID(str(one)))
+    return found
