@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from memory import tracing
 from memory.enums import ARMS
-from memory.retrieval import beside, places, rerank
+from memory.retrieval import beside, places, rerank, speakers
 from memory.retrieval.arms import preferences as preference_arm
 from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.arms.searches import NAME_SEARCHES, VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
@@ -47,7 +47,8 @@ SPREAD_WEIGHT = 0.1
 class Retrieval:
     """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
 
-    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it.
+    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it, and
+    so is `answerability`: how likely (0..1) one of the hits answers the question.
     `dropped`: the best of those that did not come back, when they were asked for. `degraded`: what did not work fully.
     """
 
@@ -56,6 +57,7 @@ class Retrieval:
     weights: dict[str, float]
     milliseconds: dict[str, float]
     evidence: AnswerEvidence = NO_EVIDENCE
+    answerability: float = 0.0
     dropped: list[Dropped] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
 
@@ -104,13 +106,14 @@ def retrieve(
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
     if arms is None:
         chosen = put_newest_first(question, chosen)
-    chosen = _judge_relevance(chosen, evidence)
+    shown_by_hits = [hit.evidence for hit in chosen]
     return Retrieval(
-        hits=chosen,
+        hits=_judge_relevance(chosen, evidence.relevance_of(shown_by_hits, is_calibrated=question.is_calibrated)),
         considered=len(ranking),
         weights=ranking.weights,
         milliseconds=clock.laps,
         evidence=evidence,
+        answerability=evidence.answerability(shown_by_hits),
         dropped=list_dropped(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
             _words(hits),
@@ -190,7 +193,7 @@ def _rank(
     places, by_words = found.places, found.by_words
     with clock.step("fusion"):
         ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
-    return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words), kept
+    return ranking, evidence_of(found.question, places.candidates, by_words, ahead=ranking.ahead), kept
 
 
 def _search(
@@ -212,9 +215,13 @@ def _search(
                 with clock.step(search.name):
                     search.find(scope, question, findings, pool)
 
-    of_words = _search_words_beside(scope, question, taking_part, pool=pool)
+    of_words = None
+    if is_large(scope):
+        question = question.naming(speakers.find_named(scope, question, ()))
+        of_words = _search_words_beside(scope, question, taking_part, pool=pool)
     if of_words is None:
         run(WORD_SEARCHES)
+        question = question.naming(speakers.find_named(scope, question, findings.bm25))
     run(NAME_SEARCHES)
     # Waited for here, so that what the dense arm takes is its own.
     with clock.step("vector"):
@@ -232,7 +239,7 @@ def _search(
             scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
             preferences=preferences, topics=topics, strong=strong, by_words=read_by_words,
         )  # fmt: skip
-    return Found(read, findings.by_words, findings.ranks)
+    return Found(question, read, findings.by_words, findings.ranks)
 
 
 def _search_words_beside(
@@ -240,7 +247,7 @@ def _search_words_beside(
 ) -> Future[tuple[Findings, PackedRow]] | None:
     """What the searches by words find, and what is to be known of it; None where they do not run beside the others."""
     searches = [search for search in WORD_SEARCHES if search.name in taking_part and search.applies(question)]
-    if not searches or not is_large(scope):
+    if not searches:
         return None
 
     def work() -> tuple[Findings, PackedRow]:
@@ -307,9 +314,8 @@ def _take_in_order(hits: Sequence[Hit], again: Mapping[int, int], order: Sequenc
     return chosen
 
 
-def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
+def _judge_relevance(hits: Sequence[Hit], relevance: Sequence[float]) -> list[Hit]:
     """The hits, each with its relevance."""
-    relevance = evidence.relevance_of([(hit.similarity, hit.bm25) for hit in hits])
     return [
         Hit(hit.memory, hit.candidate, hit.overlap, hit.rank, own, hit.restated_by)
         for hit, own in zip(hits, relevance, strict=True)

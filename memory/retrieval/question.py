@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -14,6 +14,7 @@ from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
+from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
 from memory.text.timespan import Span, asks_when, spans
 
@@ -39,6 +40,9 @@ class Question:
     preference is; None where preferences are not to be told.
     `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
     `ranks_topics`: whether the tree takes part. `name_keys`: the names that the text may have (`entity_matches`).
+    `named`: the keys of its names that are speakers', and these speakers' own, once they are looked up (`naming`).
+    `embed_speakers`: gives what such keys alone add to the vector of what their speakers say; None for a model of which
+    that was not measured.
     """
 
     text: str
@@ -55,6 +59,17 @@ class Question:
     requests: np.ndarray | None = None
     ranks_topics: bool = False
     name_keys: Sequence[str] = ()
+    named: frozenset[str] = frozenset()
+    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None
+
+    def naming(self, speakers: frozenset[str]) -> Question:
+        """The same question, which names the speakers with these keys: its vector is without their names."""
+        return replace(self, named=speakers) if speakers else self
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the relevance of hits was learned of the model that made its vector."""
+        return self.embed_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
@@ -68,7 +83,23 @@ class Question:
 
     @property
     def vector(self) -> np.ndarray:
-        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable."""
+        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
+
+        What a speaker says is embedded with the name before it, and a short line means little else: with the name in
+        the question, greetings of the one who is named would be nearer than what answers.
+        """
+        vector = self._whole_vector
+        if not self.named or self.embed_speakers is None:
+            return vector
+        return take_out_names(self.embed_speakers(sorted(self.named)), vector)
+
+    @property
+    def kept(self) -> float:
+        """How much of its vector is not the names of speakers: 0 to 1, which is all of it."""
+        return float(np.clip(self._whole_vector @ self.vector, 0.0, 1.0)) if self.named else 1.0
+
+    @property
+    def _whole_vector(self) -> np.ndarray:
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
 
@@ -84,6 +115,7 @@ def question(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
     requests: np.ndarray | None = None,
+    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
 ) -> Question:
     """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
@@ -110,4 +142,5 @@ def question(
         valid_at=valid_at,
         requests=requests,
         name_keys=name_keys(text),
+        embed_speakers=embed_speakers,
     )

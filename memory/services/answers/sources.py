@@ -10,6 +10,7 @@ from typing import Any
 from memory.enums import CutReason, NoAnswer, PackSection, PromptForm
 from memory.providers.chat.model import ChatModel
 from memory.retrieval.hits import Hit
+from memory.retrieval.pipeline import Retrieval
 from memory.services.activation.prefix import count_pack_tokens
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
@@ -81,17 +82,17 @@ def find_sources(
     found = query(scope, ask, session=session, max_tokens=room, beside=beside)
     hits = found.retrieval.hits
     no_answer = None
-    if not (found.answerable if terms.model else _is_quotable(scope, hits)):
+    if not (found.answerable if terms.model else _is_quotable(scope, found.retrieval)):
         no_answer = NoAnswer.BELOW_FLOOR if hits else NoAnswer.NOTHING_FOUND
     return AnswerSources(scope, session, ask, terms, found, _number(found), no_answer)
 
 
-def _is_quotable(scope: Scope, hits: Sequence[Hit]) -> bool:
-    """Whether a hit is relevant enough to be quoted; any is where the policy's floor is 0, which asks for no judgement
-    (of an embedding model that relevance was not learned from)."""
+def _is_quotable(scope: Scope, retrieval: Retrieval) -> bool:
+    """Whether the question is answered surely enough to quote a hit; any may be quoted where the policy's floor is 0,
+    which asks for no judgement (of an embedding model that relevance was not learned from)."""
     floor = in_force(scope.namespace_id).policy.relevance_floor
     least = max(floor, LEAST_RELEVANCE) if floor else 0.0
-    return any(hit.relevance >= least for hit in hits)
+    return bool(retrieval.hits) and retrieval.answerability >= least
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:

@@ -87,6 +87,20 @@ class ActiveModel:
             self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
         )
 
+    def embed_speakers(self, names: Sequence[str]) -> np.ndarray:
+        """Vectors of what speakers of these names say before they say anything, float32 [names, dimensions].
+
+        Raises EmbeddingUnavailable."""
+        known = {name: _speakers.get((self.id, reach.current(), name)) for name in names}
+        unknown = [name for name, vector in known.items() if vector is None]
+        if unknown:
+            made = self.embed([f"{name}:" for name in unknown])
+            known |= {
+                name: _speakers.put((self.id, reach.current(), name), vector)
+                for name, vector in zip(unknown, made, strict=True)
+            }
+        return np.stack([known[name] for name in names])
+
     def start_embedding(self, text: str) -> Pending | np.ndarray:
         """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
         made within the last QUESTION_SECONDS."""
@@ -132,6 +146,8 @@ def _beside() -> ThreadPoolExecutor:
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # By model: of one process there is one in use, and for a moment a former one.
 _requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
+# By model, whose they are, and name key of a speaker.
+_speakers: Cache[tuple[int, reach.Reach, str], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # It has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 

@@ -36,6 +36,7 @@ class SearchedAcross:
 
     hits: list[HitOf]
     considered: int
+    answerability: float
     answerable: bool
     dropped: list[dict[str, Any]]
     weights: dict[str, float]
@@ -46,7 +47,9 @@ class SearchedAcross:
         """The same as of one namespace: its hits are ranked among all."""
         hits = [replace(one.hit, rank=rank) for rank, one in enumerate(self.hits, start=1)]
         return SearchResult(
-            retrieval=Retrieval(hits, self.considered, self.weights, self.milliseconds),
+            retrieval=Retrieval(
+                hits, self.considered, self.weights, self.milliseconds, answerability=self.answerability
+            ),
             dropped=self.dropped,
             degraded=self.degraded,
             narrowed={},
@@ -103,6 +106,7 @@ def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> Searc
     return SearchedAcross(
         hits=list(each.values())[:top_k],
         considered=sum(found.retrieval.considered for _, found in results),
+        answerability=max(found.retrieval.answerability for _, found in results),
         answerable=any(found.answerable for _, found in results),
         dropped=[dropped for _, found in results for dropped in found.dropped][:DROPPED_SHOWN],
         weights=dict(results[0][1].retrieval.weights),
