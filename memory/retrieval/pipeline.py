@@ -215,12 +215,13 @@ def _search(
                 with clock.step(search.name):
                     search.find(scope, question, findings, pool)
 
-    of_words = None
-    if is_large(scope):
+    is_apart = is_large(scope)
+    if is_apart:
         question = question.naming(speakers.find_named(scope, question, ()))
-        of_words = _search_words_beside(scope, question, taking_part, pool=pool)
+    of_words = _search_words_beside(scope, question, taking_part, pool=pool) if is_apart else None
     if of_words is None:
         run(WORD_SEARCHES)
+    if not is_apart:
         question = question.naming(speakers.find_named(scope, question, findings.bm25))
     run(NAME_SEARCHES)
     # Waited for here, so that what the dense arm takes is its own.

@@ -189,7 +189,8 @@ def _places(question: Question, rows: Sequence[PackedRow], values: _Values) -> P
     cosines |= values.cosines
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
-    named = {speaker for speaker in set(speakers) if speaker_key(speaker) in question.named}
+    names = question.named.union(question.name_keys)
+    named = {speaker for speaker in set(speakers) if speaker_key(speaker) in names}
     in_span = np.zeros(len(ids), dtype=bool)
     for span in question.spans:
         in_span |= (times >= span.start.timestamp()) & (times < span.end.timestamp())

@@ -91,14 +91,13 @@ class ActiveModel:
         """Vectors of what speakers of these names say before they say anything, float32 [names, dimensions].
 
         Raises EmbeddingUnavailable."""
-        known = {name: _speakers.get((self.id, reach.current(), name)) for name in names}
-        unknown = [name for name, vector in known.items() if vector is None]
+        whose = (self.id, reach.current())
+        found = {name: _speakers.get((*whose, name)) for name in names}
+        known = {name: vector for name, vector in found.items() if vector is not None}
+        unknown = [name for name in names if name not in known]
         if unknown:
-            made = self.embed([f"{name}:" for name in unknown])
-            known |= {
-                name: _speakers.put((self.id, reach.current(), name), vector)
-                for name, vector in zip(unknown, made, strict=True)
-            }
+            for name, vector in zip(unknown, self.embed([f"{name}:" for name in unknown]), strict=True):
+                known[name] = _speakers.put((*whose, name), vector)
         return np.stack([known[name] for name in names])
 
     def start_embedding(self, text: str) -> Pending | np.ndarray:
