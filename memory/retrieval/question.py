@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 
@@ -64,7 +65,10 @@ class Question:
 
     def naming(self, speakers: frozenset[str]) -> Question:
         """The same question, which names the speakers with these keys: its vector is without their names."""
-        return replace(self, named=speakers) if speakers else self
+        if not speakers or self.embed_speakers is None:
+            return replace(self, named=speakers)
+        nameless = _Nameless(self.embedded, partial(self.embed_speakers, sorted(speakers)))
+        return replace(self, named=speakers, embedded=nameless)
 
     @property
     def is_calibrated(self) -> bool:
@@ -88,19 +92,30 @@ class Question:
         What a speaker says is embedded with the name before it, and a short line means little else: with the name in
         the question, greetings of the one who is named would be nearer than what answers.
         """
-        vector = self._whole_vector
-        if not self.named or self.embed_speakers is None:
-            return vector
-        return take_out_names(self.embed_speakers(sorted(self.named)), vector)
+        return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
     @property
     def kept(self) -> float:
         """How much of its vector is not the names of speakers: 0 to 1, which is all of it."""
-        return float(np.clip(self._whole_vector @ self.vector, 0.0, 1.0)) if self.named else 1.0
+        return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
 
-    @property
-    def _whole_vector(self) -> np.ndarray:
-        return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
+
+class _Nameless:
+    """The vector of a question without the names of the speakers whose vectors `names` gives, made once."""
+
+    def __init__(self, whole: np.ndarray | Pending, names: Callable[[], np.ndarray]) -> None:
+        self._whole = whole
+        self._names = names
+        self._vector: np.ndarray | None = None
+        self.kept = 1.0
+
+    def result(self) -> np.ndarray:
+        if self._vector is None:
+            whole = self._whole if isinstance(self._whole, np.ndarray) else self._whole.result()
+            vector = take_out_names(self._names(), whole)
+            self.kept = float(np.clip(whole @ vector, 0.0, 1.0))
+            self._vector = vector
+        return self._vector
 
 
 def question(

@@ -36,9 +36,9 @@ MOST_MEMORIES = 400
 # A single candidate is ahead of nothing by its whole score, which counts as so much.
 MOST_AHEAD = 1.0
 HIT_INTERCEPT = -0.24
-# Of the whole: nearness, words, words asked for, size; of the hit: nearness, words, place, score behind the first; and
-# how far the first is ahead. See AnswerEvidence.hit_features.
-HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 1.52, 1.58, -0.36, -2.89, 0.34)
+# Of all candidates: nearness, words, words asked for, size, how far the first is ahead (`shared_features`); of the hit:
+# nearness, words, place, score behind the first (`own_features`).
+HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 0.34, 1.52, 1.58, -0.36, -2.89)
 # How near the name of a speaker is to what that speaker says, whatever it is.
 NAME_COSINE = 0.4
 # What the model cannot read says nothing: then the nearest memory counts as near as those of the judged questions were.
@@ -89,31 +89,27 @@ class AnswerEvidence:
         if not hits:
             return []
         if is_calibrated:
-            chances = [self._chance(place, hit, hits[0]) for place, hit in enumerate(hits, start=1)]
+            shared = self.shared_features()
+            of_all = HIT_INTERCEPT + sum(map(mul, HIT_WEIGHTS, shared))
+            weights = HIT_WEIGHTS[len(shared) :]
+            chances = [
+                _logistic(of_all + sum(map(mul, weights, self.own_features(place, hit, hits[0]))))
+                for place, hit in enumerate(hits, start=1)
+            ]
         else:
             chances = self._answering(hits)
         return list(accumulate(chances, min))
 
-    def hit_features(self, place: int, hit: HitEvidence, first: HitEvidence) -> tuple[float, ...]:
-        """What HIT_WEIGHTS weigh of the hit at that place (from 1), of which `first` is the first."""
+    def shared_features(self) -> tuple[float, ...]:
+        """What the first of HIT_WEIGHTS weigh: what all candidates show, alike for each hit."""
         near = self.familiarity * self.nearest + (1 - self.familiarity) * USUAL_COSINE
-        own = self.familiarity * self._with_name(hit) + (1 - self.familiarity) * USUAL_COSINE
-        _, _, asked, _, size = self.features(cosine=0.0, bm25=0.0)
-        return (
-            near,
-            self.words(self.bm25),
-            asked,
-            size,
-            own,
-            self.words(hit.bm25),
-            math.log(place),
-            max(0.0, first.score - hit.score),
-            min(self.ahead, MOST_AHEAD),
-        )
+        asked, size = math.log1p(self.asked / self.rarest), math.log1p(min(self.memories, MOST_MEMORIES))
+        return near, self.words(self.bm25), asked, size, min(self.ahead, MOST_AHEAD)
 
-    def _chance(self, place: int, hit: HitEvidence, first: HitEvidence) -> float:
-        features = self.hit_features(place, hit, first)
-        return _logistic(HIT_INTERCEPT + sum(map(mul, HIT_WEIGHTS, features)))
+    def own_features(self, place: int, hit: HitEvidence, first: HitEvidence) -> tuple[float, ...]:
+        """What the rest of HIT_WEIGHTS weigh of the hit at that place (from 1), of which `first` is the first."""
+        own = self.familiarity * self._with_name(hit) + (1 - self.familiarity) * USUAL_COSINE
+        return own, self.words(hit.bm25), math.log(place), max(0.0, first.score - hit.score)
 
     def _with_name(self, hit: HitEvidence) -> float:
         return float(with_names(hit.cosine, hit.is_named, kept=self.kept))

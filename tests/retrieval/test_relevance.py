@@ -159,7 +159,7 @@ def test_each_hit_has_a_relevance_of_its_own():
     [first, second] = USUAL.relevance_of([near, far], is_calibrated=True)
     [answer, same_answer] = USUAL.relevance_of([near, far], is_calibrated=False)
 
-    assert len(USUAL.hit_features(1, near, near)) == len(HIT_WEIGHTS)
+    assert len(USUAL.shared_features()) + len(USUAL.own_features(1, near, near)) == len(HIT_WEIGHTS)
     assert first > 4 * second
     assert same_answer > answer / 2
 
@@ -188,6 +188,7 @@ def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
     ).naming(frozenset({"tom"}))
     known = candidates(2, cosine=[0.5, 0.5], bm25=[0.0, 0.0], named=[True, False])
 
+    assert asked.vector.tolist() == pytest.approx([0.0, 1.0, 0.0])
     found = evidence_of(asked, known, WordHits([], 9.0, {}), ahead=0.0)
 
     assert found.kept == pytest.approx(0.8)

@@ -148,11 +148,11 @@ class Columns:
     def speakers_named(self, keys: Iterable[str]) -> frozenset[str]:
         """Those of the `keys` that name a speaker, by another name of theirs also, and the keys of these speakers."""
         known = self._known_speakers
-        found: set[str] = set()
-        for key in keys:
-            speakers = known.intersection((key, *self.names.keys_beside(key)))
+        found = known.intersection(keys)
+        for key in self.names.known_of(keys):
+            speakers = known.intersection(self.names.keys_beside(key))
             if speakers:
-                found.update((key, *speakers))
+                found |= {key, *speakers}
         return frozenset(found)
 
     def fill(self, rows: Sequence[Row], terms: TermIndex, lengths: np.ndarray) -> None:

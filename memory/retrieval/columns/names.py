@@ -46,6 +46,10 @@ class NameIndex:
             self._mentions.setdefault(alias, []).append(row)
             self._mention_count += 1
 
+    def known_of(self, keys: Iterable[str]) -> list[str]:
+        """Those of the `keys` that name an entity."""
+        return [key for key in keys if key in self._by_key]
+
     def keys_beside(self, key: str) -> Iterator[str]:
         """All keys of the entities that `key` names."""
         for alias in self._by_key.get(key, ()):
