@@ -1,5 +1,6 @@
 #!/usr/bin/env python
-"""Learns the constants of `memory/retrieval/relevance.py`; reports how well relevance tells and is calibrated.
+"""Learns the constants of `memory/retrieval/relevance.py`; reports how well answerability tells and how well the
+relevance of hits is calibrated.
 
     .venv/bin/python bench/relevance.py --sets sets/one sets/two --keep /somewhere/asked --curve curve.svg
 
@@ -9,13 +10,14 @@ Foreign questions that are worded like one of its own are left out. The namespac
 sets of SMALL the weight, of which one half is learned from and the other measured. `--keep` writes what each set gave
 to a file of that folder, and reads the file when it is there: learning again takes seconds.
 
-Learned is from judged evidence among the best TOP hits of own questions against all hits of foreign ones, every set
-with the same weight, half of it for either; hits that nobody judged are not counted as irrelevant. Where all namespaces
-of a set are asked the same (`--alike`), they answer each other's questions: these are measured and not learned from.
-Printed are, with
-constants learned without the set that is measured, and as shipped: AUROC of the answer's relevance (its best hit's),
-own questions against each kind of foreign ones; R@TOP in points that `min_relevance` at a floor loses; own and foreign
-questions below it; and a table of reliability.
+Two models are learned, every set with the same weight. Answerability: judged evidence among the best TOP hits of own
+questions against all hits of foreign ones, half of the weight for either; hits that nobody judged are left out. The
+relevance of a hit: all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a hit that nobody
+judged is no evidence. Names of speakers in foreign questions are replaced by those of the namespace, or the name alone
+would tell them. Where all namespaces of a set are asked the same (`--alike`), they answer each other's questions: these
+are measured and not learned from. Printed are, with constants learned without the set that is measured, and as shipped:
+AUROC of the answerability, own questions against each kind of foreign ones; own and foreign questions below a floor;
+for the relevance of hits what share of those from SURE on and up to UNSURE is evidence; and a table of reliability.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -45,20 +48,23 @@ TOP = 10
 SEED = 20
 # What a set of small namespaces weighs of another set.
 SMALL = 0.5
+# What own questions weigh of all, where the relevance of hits is learned.
+OWN_SHARE = 0.7
+SURE, UNSURE = 0.8, 0.2
 FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as a namespace answered it: `evidence` is that of `retrieval.relevance`, `hits` are [cosine, BM25,
-    whether it is judged relevant]; `relevant`: how many memories of the namespace are; `half`: of the small namespaces,
-    LEARN or REPORT."""
+    """A question as a namespace answered it: `evidence` is that of `retrieval.relevance`, `hits` are what each shows
+    (`HitEvidence`) and whether it is judged relevant, best first; `relevant`: how many memories of the namespace are;
+    `half`: of the small namespaces and histories, LEARN or REPORT."""
 
     set: str
     kind: str
     type: str
     evidence: dict[str, float]
-    hits: list[tuple[float, float, bool]]
+    hits: list[tuple[float, float, bool, float, bool]]
     relevant: int
     half: str = ""
 
@@ -81,6 +87,11 @@ def main() -> None:
     parser.add_argument(
         "--alike", nargs="*", default=[], metavar="SET", help="sets whose namespaces are all asked the same: see above"
     )
+    parser.add_argument(
+        "--histories",
+        type=Path,
+        help="folder of histories as JSON: those with _dev_ are learned from, _unseen_ measured",
+    )
     parser.add_argument("--curve", type=Path, help="SVG file for the reliability curve")
     options = parser.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
@@ -92,8 +103,11 @@ def main() -> None:
         for language, file in small.items():
             if not file.exists():
                 _keep(file, _ask_small(language))
+        told = options.keep / "histories.jsonl"
+        if options.histories and not told.exists():
+            _keep(told, _ask_histories(options.histories))
         _report(
-            [Asked(**one) for file in (*files, *small.values()) for one in _read(file)],
+            [Asked(**one) for file in (*files, *small.values(), told) if file.exists() for one in _read(file)],
             options.alike,
             options.curve,
         )
@@ -129,10 +143,12 @@ def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int
                 for one in other.questions
             ]
             far = _by_language(pools, name, texts)
+            speakers = sorted({memory.speaker for memory in group.memories if memory.speaker})
+            all_speakers = sorted({one.speaker for other in chosen[name] for one in other.memories if one.speaker})
             wanted = [(NONE, text, "", {}) for text in unanswered.get(group.name, ())]
             wanted += [(OWN, one.text, one.type, one.grades) for one in own]
             for kind, pool, count in (
-                (SAME, [text for text in near if text not in texts], len(own)),
+                (SAME, [_swap_speakers(text, speakers, all_speakers) for text in near if text not in texts], len(own)),
                 (OTHER, far[True], len(own)),
                 (LANGUAGE, far[False], max(1, len(own) // 2)),
             ):
@@ -140,6 +156,14 @@ def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int
                 wanted += [(kind, text, "", {}) for text in draws.sample(distinct, min(count, len(distinct)))]
             asked += _ask_namespace(name, group, wanted)
         _keep(file, asked)
+
+
+def _swap_speakers(text: str, speakers: Sequence[str], known: Sequence[str]) -> str:
+    """`text` with one of `speakers` for each of the `known` that it names, the same for the same."""
+    if not speakers:
+        return text
+    named = re.compile(r"\b(?:" + "|".join(map(re.escape, known)) + r")\b")
+    return named.sub(lambda match: speakers[known.index(match.group()) % len(speakers)], text)
 
 
 def _keep(file: Path, asked: Sequence[Asked]) -> None:
@@ -162,6 +186,34 @@ def _ask_small(language: str) -> list[Asked]:
         wanted += [(SAME, one.foreign, "", {}), (OTHER, one.elsewhere, "", {})]
         found = _ask_namespace(f"small_{language}", QuestionGroup(one.name, [], memories), wanted)
         asked += [replace(answered, half=one.half) for answered in found]
+    return asked
+
+
+def _ask_histories(folder: Path) -> list[Asked]:
+    from memory.evaluation.measure import QuestionGroup  # noqa: PLC0415
+    from memory.types import NewMemory  # noqa: PLC0415
+
+    asked: list[Asked] = []
+    for file in sorted(folder.glob("*.json")):
+        told = json.loads(file.read_text(encoding="utf-8"))
+        memories = [
+            NewMemory(
+                session=turn["session"],
+                role=turn["role"],
+                text=turn["text"],
+                speaker=turn["speaker"],
+                metadata={"doc_id": turn["id"]},
+                occurred_at=datetime.fromisoformat(turn["time"]),
+            )
+            for turn in told["turns"]
+        ]
+        wanted = [
+            (OWN if one["gold"] else NONE, one["question"], one["type"], dict.fromkeys(one["gold"], 1.0))
+            for one in told["questions"]
+        ]
+        half = small_namespaces.REPORT if "_unseen_" in file.stem else small_namespaces.LEARN
+        found = _ask_namespace("histories", QuestionGroup(told["name"], [], memories), wanted)
+        asked += [replace(answered, half=half) for answered in found]
     return asked
 
 
@@ -208,21 +260,20 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
         ):
             retrieval = retrieve(scope, question, top_k=TOP)
             relevant = {identity for identity, grade in grades.items() if grade > 0}
-            hits = [
-                (hit.similarity, hit.candidate.parts["lexical"].raw, hit.metadata["doc_id"] in relevant)
-                for hit in retrieval.hits
-            ]
+            hits = [(*hit.evidence, hit.metadata["doc_id"] in relevant) for hit in retrieval.hits]
             found.append(Asked(name, kind, type_, asdict(retrieval.evidence), hits, len(relevant)))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `row` (the question's
-    place), `evidence` (judged relevant, of an own question)."""
+    """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `of_hit` [hits, 9]
+    (of its `shared_features` and `own_features`), `row` (the question's place), `evidence` (judged relevant, of an own
+    question)."""
 
     asked: Sequence[Asked]
     features: np.ndarray
+    of_hit: np.ndarray
     row: np.ndarray
     evidence: np.ndarray
 
@@ -238,16 +289,18 @@ class Table:
 
 
 def _table(asked: Sequence[Asked]) -> Table:
-    from memory.retrieval.relevance import AnswerEvidence  # noqa: PLC0415
+    from memory.retrieval.relevance import AnswerEvidence, HitEvidence  # noqa: PLC0415
 
-    features, row, evidence = [], [], []
+    features, of_hit, row, evidence = [], [], [], []
     for place, one in enumerate(asked):
         known = AnswerEvidence(**one.evidence)
-        for cosine, bm25, relevant in one.hits:
-            features.append(known.features(cosine=cosine, bm25=bm25))
+        hits = [HitEvidence(*shown) for *shown, _ in one.hits]
+        for number, (hit, (*_, relevant)) in enumerate(zip(hits, one.hits, strict=True), start=1):
+            features.append(known.features(cosine=hit.cosine, bm25=hit.bm25))
+            of_hit.append([*known.shared_features(), *known.own_features(number, hit, hits[0])])
             row.append(place)
             evidence.append(relevant and one.kind == OWN)
-    return Table(asked, np.array(features), np.array(row), np.array(evidence))
+    return Table(asked, np.array(features), np.array(of_hit), np.array(row), np.array(evidence))
 
 
 def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
@@ -271,46 +324,107 @@ def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -
     return weights / weights.sum()
 
 
+def _hit_weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
+    """Each hit's weight where the relevance of hits is learned, 0 where its question is no `part`: sets alike (small
+    namespaces SMALL), the hits of own questions OWN_SHARE."""
+    weights = np.zeros(len(table.row))
+    for name in sets:
+        for is_own, share in ((True, OWN_SHARE), (False, 1 - OWN_SHARE)):
+            those = table.of(lambda one, name=name, is_own=is_own: one.set == name and (one.kind == OWN) == is_own)
+            chosen = (those & table.of(part))[table.row]
+            weights[chosen] = share / max(chosen.sum(), 1) * (SMALL if name.startswith("small_") else 1.0)
+    return weights / weights.sum()
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A logistic model of all sets, and what models say that were learned without the set of each hit."""
+
+    coefficients: np.ndarray
+    left_out: np.ndarray
+
+
+def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Callable[..., np.ndarray]) -> Learned:
+    """Learns from `features` [hits, features] with the weights that `weigh` gives the hits of some sets."""
+
+    def learn(names: Sequence[str]) -> np.ndarray:
+        weights = weigh(names)
+        used = weights > 0
+        return fit_logistic(features[used], table.evidence[used], weights[used])
+
+    left_out = np.zeros(len(table.row))
+    for name in sets:
+        those = table.of(lambda one, name=name: one.set == name)
+        # Of a set with halves one is left out already.
+        is_halved = any(one.half for one in table.asked if one.set == name)
+        rows = those[table.row]
+        left_out[rows] = predict(learn(sets if is_halved else [one for one in sets if one != name]), features[rows])
+    return Learned(learn(sets), left_out)
+
+
+def predict(coefficients: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """What a logistic model says; the first of its `coefficients` is the intercept."""
+    return 1 / (1 + np.exp(-(coefficients[0] + features @ coefficients[1:])))
+
+
+def never_rising(values: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Each hit's value or the least of those before it, of the same question (`row`)."""
+    found = values.copy()
+    for place in range(1, len(found)):
+        if row[place] == row[place - 1]:
+            found[place] = min(found[place], found[place - 1])
+    return found
+
+
 def _report(asked: Sequence[Asked], alike: Sequence[str], curve: Path | None) -> None:
     from memory.retrieval import relevance as shipped  # noqa: PLC0415
 
     table = _table(asked)
     sets = list(dict.fromkeys(one.set for one in asked))
-    of_set = np.array([sets.index(one.set) for one in asked])
 
-    def learn(names: Sequence[str]) -> np.ndarray:
-        weights = _weights(table, names, lambda one: one.learned and not (one.kind == SAME and one.set in alike))
-        used = weights > 0
-        return fit_logistic(table.features[used], table.evidence[used], weights[used])
+    def is_learned(one: Asked) -> bool:
+        return one.learned and not (one.kind == SAME and one.set in alike)
 
-    def predict(coefficients: np.ndarray) -> np.ndarray:
-        return 1 / (1 + np.exp(-(coefficients[0] + table.features @ coefficients[1:])))
-
-    learned = learn(sets)
-    as_shipped = predict(np.array([shipped.INTERCEPT, *shipped.WEIGHTS]))
-    left_out = np.zeros(len(table.row))
-    for place, name in enumerate(sets):
-        rows = of_set[table.row] == place
-        # Of the small namespaces a half is left out already.
-        others = sets if name.startswith("small_") else [other for other in sets if other != name]
-        left_out[rows] = predict(learn(others))[rows]
-    for title, values in (("learned without the set", left_out), ("as shipped", as_shipped)):
-        print(f"\n{title}: AUROC of own questions against")
+    answers = _learn(table, sets, table.features, lambda names: _weights(table, names, is_learned))
+    as_shipped = predict(np.array([shipped.INTERCEPT, *shipped.WEIGHTS]), table.features)
+    for title, values in (("learned without the set", answers.left_out), ("as shipped", as_shipped)):
+        print(f"\nanswerability, {title}: AUROC of own questions against")
         print(" " * 16 + "".join(f"{kind:>16}" for kind in (*FOREIGN, NONE, "adversarial*")))
         for name in sets:
             print(f"{name[:15]:16}" + "".join(f"{area:16.3f}" for area in _areas(table, values, name)))
-        print("lost of R@10 in points / own questions below, % / foreign questions below, %, at a floor of")
+        print("own questions below, % / foreign questions below, %, at a floor of")
         print(" " * 16 + "".join(f"{floor:>16g}" for floor in FLOORS))
         for name in sets:
-            print(f"{name[:15]:16}" + "".join(_format_lost(table, values, name, floor) for floor in FLOORS))
+            print(f"{name[:15]:16}" + "".join(_format_below(table, values, name, floor) for floor in FLOORS))
     print("\n* questions of the type adversarial against the set's other own ones")
+    hits = _learn(table, sets, table.of_hit, lambda names: _hit_weights(table, names, is_learned))
+    shipped_hits = predict(np.array([shipped.HIT_INTERCEPT, *shipped.HIT_WEIGHTS]), table.of_hit)
+    for title, values in (("learned without the set", hits.left_out), ("as shipped", shipped_hits)):
+        print(f"\nrelevance of hits, {title}: hits from {SURE} on, evidence, %; hits up to {UNSURE}, evidence, %")
+        _print_sides(table, never_rising(values, table.row), sets)
     print("\nreliability: hits, relevance, share of evidence; learned without the set, each set with the same weight")
-    points = _reliability(left_out, table.evidence, _weights(table, sets, lambda one: one.measured))
+    weights = _hit_weights(table, sets, lambda one: one.measured)
+    points = _reliability(never_rising(hits.left_out, table.row), table.evidence, weights)
     for count, mean, share in points:
         print(f"{count:8} {mean:8.3f} {share:8.3f}")
     if curve:
         curve.write_text(draw([(mean, share) for _, mean, share in points]))
-    print("\nlearned: intercept, then weights: " + "  ".join(f"{value:.2f}" for value in learned))
+    for title, learned in (("answerability", answers), ("relevance of hits", hits)):
+        print(f"\n{title}: intercept, then weights: " + "  ".join(f"{value:.2f}" for value in learned.coefficients))
+
+
+def _print_sides(table: Table, values: np.ndarray, sets: Sequence[str]) -> None:
+    measured = table.of(lambda one: one.measured)[table.row]
+    kinds = table.of(lambda one: one.kind == OWN)[table.row]
+    rows = [(name, table.of(lambda one, name=name: one.set == name)[table.row] & kinds) for name in sets]
+    rows += [("own questions", kinds), ("foreign", ~kinds)]
+    for name, those in rows:
+        figures = ""
+        for side in (values >= SURE, values <= UNSURE):
+            chosen = those & measured & side
+            share = 100 * table.evidence[chosen].mean() if chosen.any() else float("nan")
+            figures += f"{chosen.sum():8} {share:6.1f}"
+        print(f"{name[:15]:16}{figures}")
 
 
 def _areas(table: Table, values: np.ndarray, name: str) -> list[float]:
@@ -326,14 +440,11 @@ def _areas(table: Table, values: np.ndarray, name: str) -> list[float]:
     return [*areas, rank_area(of(OWN, adversarial=False), of(OWN, adversarial=True))]
 
 
-def _format_lost(table: Table, values: np.ndarray, name: str, floor: float) -> str:
+def _format_below(table: Table, values: np.ndarray, name: str, floor: float) -> str:
     own = table.of(lambda one: (one.set, one.kind) == (name, OWN) and one.measured)
-    foreign = table.of(lambda one: one.set == name and one.kind in FOREIGN and one.measured)
-    relevant = np.maximum([one.relevant for one in table.asked], 1)
-    below = np.bincount(table.row, weights=table.evidence & (values < floor), minlength=len(relevant))
+    foreign = table.of(lambda one: one.set == name and one.kind != OWN and one.measured)
     best = table.best(values)
-    figures = (below / relevant)[own].mean(), (best[own] < floor).mean(), (best[foreign] < floor).mean()
-    return f"{100 * figures[0]:8.1f} /{100 * figures[1]:3.0f}/{100 * figures[2]:3.0f}"
+    return f"{100 * (best[own] < floor).mean():11.0f} /{100 * (best[foreign] < floor).mean():3.0f}"
 
 
 def _reliability(values: np.ndarray, evidence: np.ndarray, weights: np.ndarray) -> list[tuple[int, float, float]]:

@@ -93,6 +93,12 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.order)
 
+    @property
+    def ahead(self) -> float:
+        """By how much the best candidate's score exceeds the second's (0 where there is none)."""
+        best, second = ([sum(share[row] for share in self._shares.values()) for row in self.order[:2]] + [0.0, 0.0])[:2]
+        return float(best - second)
+
     def candidate(self, place: int) -> Candidate:
         """The candidate at that place of the ranking (0 is the best), with its parts."""
         return self.between(place, place + 1)[0]

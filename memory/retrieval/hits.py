@@ -22,6 +22,7 @@ from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hit_memory import HitMemory, Later
 from memory.retrieval.near_duplicates import Words
 from memory.retrieval.question import Question
+from memory.retrieval.relevance import HitEvidence
 from memory.text.asking import DATED_TERMS
 from memory.text.excerpts import Excerpt
 from memory.text.places import name_place
@@ -147,6 +148,11 @@ class Hit:
         """BM25 score of the memory's words for the question (0 when they share none)."""
         part = self.candidate.parts.get("lexical")
         return part.raw if part else 0.0
+
+    @property
+    def evidence(self) -> HitEvidence:
+        """What its relevance is made of, besides what all candidates show."""
+        return HitEvidence(self.similarity, self.bm25, "people" in self.candidate.parts, self.score)
 
 
 _ROWS = """

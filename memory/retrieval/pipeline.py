@@ -13,7 +13,7 @@ from itertools import islice
 
 from memory import tracing
 from memory.enums import ARMS
-from memory.retrieval import beside, places, rerank
+from memory.retrieval import beside, places, rerank, speakers
 from memory.retrieval.arms import preferences as preference_arm
 from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.arms.searches import NAME_SEARCHES, VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
@@ -41,7 +41,8 @@ STRONG = 25
 class Retrieval:
     """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
 
-    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it.
+    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it, and
+    so is `answerability`: how likely (0..1) one of the hits answers the question.
     `dropped`: the best of those that did not come back, when they were asked for. `degraded`: what did not work fully.
     """
 
@@ -50,6 +51,7 @@ class Retrieval:
     weights: dict[str, float]
     milliseconds: dict[str, float]
     evidence: AnswerEvidence = NO_EVIDENCE
+    answerability: float = 0.0
     dropped: list[Dropped] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
 
@@ -89,13 +91,16 @@ def retrieve(
         order = succession.order(reader.statements()) if arms is None else (hit for hit, *_ in reader.statements())
         hits = list(islice(order, top_k))
     said_again = reader.list_said_again(succession.said_by)
-    hits = _judge_relevance(hits, said_again, evidence)
+    shown_by_hits = [hit.evidence for hit in hits]
+    relevance = evidence.relevance_of(shown_by_hits, is_calibrated=question.is_calibrated)
+    hits = _judge_relevance(hits, said_again, relevance)
     return Retrieval(
         hits=hits,
         considered=len(ranking) + reader.outside,
         weights=ranking.weights,
         milliseconds=clock.laps,
         evidence=evidence,
+        answerability=evidence.answerability(shown_by_hits),
         dropped=list_dropped(
             [succession.sunk.get(hit.id_text, hit.candidate) for hit in reader.hits] + reader.list_unread(show_dropped),
             [hit.memory.words for hit in reader.hits],
@@ -170,7 +175,7 @@ def _rank(
     places, by_words = found.places, found.by_words
     with clock.step("fusion"):
         ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
-    return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words), kept
+    return ranking, evidence_of(found.question, places.candidates, by_words, ahead=ranking.ahead), kept
 
 
 def _search(
@@ -192,9 +197,14 @@ def _search(
                 with clock.step(search.name):
                     search.find(scope, question, findings, pool)
 
-    of_words = _search_words_beside(scope, question, taking_part, pool=pool)
+    is_apart = is_large(scope)
+    if is_apart:
+        question = question.naming(speakers.find_named(scope, question, ()))
+    of_words = _search_words_beside(scope, question, taking_part, pool=pool) if is_apart else None
     if of_words is None:
         run(WORD_SEARCHES)
+    if not is_apart:
+        question = question.naming(speakers.find_named(scope, question, findings.bm25))
     run(NAME_SEARCHES)
     # Waited for here, so that what the dense arm takes is its own.
     with clock.step("vector"):
@@ -212,7 +222,7 @@ def _search(
             scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
             preferences=preferences, topics=topics, strong=strong, by_words=read_by_words,
         )  # fmt: skip
-    return Found(read, findings.by_words, findings.ranks)
+    return Found(question, read, findings.by_words, findings.ranks)
 
 
 def _search_words_beside(
@@ -220,7 +230,7 @@ def _search_words_beside(
 ) -> Future[tuple[Findings, PackedRow]] | None:
     """What the searches by words find, and what is to be known of it; None where they do not run beside the others."""
     searches = [search for search in WORD_SEARCHES if search.name in taking_part and search.applies(question)]
-    if not searches or not is_large(scope):
+    if not searches:
         return None
 
     def work() -> tuple[Findings, PackedRow]:
@@ -245,13 +255,12 @@ def _strong(question: Question, findings: Findings) -> list[str]:
 
 
 def _judge_relevance(
-    hits: Sequence[Hit], said_again: Mapping[uuid.UUID, uuid.UUID], evidence: AnswerEvidence
+    hits: Sequence[Hit], said_again: Mapping[uuid.UUID, uuid.UUID], relevance: Sequence[float]
 ) -> list[Hit]:
     """The hits with their ranks, each with its relevance and with those that say the same again."""
     restated: dict[uuid.UUID, list[uuid.UUID]] = {}
     for other, earlier in said_again.items():
         restated.setdefault(earlier, []).append(other)
-    relevance = evidence.relevance_of([(hit.similarity, hit.bm25) for hit in hits])
     return [
         replace(hit, rank=rank, relevance=own, restated_by=restated.get(hit.id, []))
         for rank, (hit, own) in enumerate(zip(hits, relevance, strict=True), start=1)

@@ -13,7 +13,7 @@ from memory.enums import MemoryState, Role
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.question import Question
 from memory.retrieval.signals import TURNS_AROUND, Candidates
-from memory.text.asking import names_in
+from memory.text.names import speaker_key
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
@@ -189,7 +189,8 @@ def _places(question: Question, rows: Sequence[PackedRow], values: _Values) -> P
     cosines |= values.cosines
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
-    named = set(names_in(question.text, list(set(speakers) - {""})))
+    names = question.named.union(question.name_keys)
+    named = {speaker for speaker in set(speakers) if speaker_key(speaker) in names}
     in_span = np.zeros(len(ids), dtype=bool)
     for span in question.spans:
         in_span |= (times >= span.start.timestamp()) & (times < span.end.timestamp())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
+from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
 from memory.text.timespan import Span, asks_when, spans
 
@@ -39,6 +41,9 @@ class Question:
     preference is; None where preferences are not to be told.
     `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
     `ranks_topics`: whether the tree takes part. `name_keys`: the names that the text may have (`entity_matches`).
+    `named`: the keys of its names that are speakers', and these speakers' own, once they are looked up (`naming`).
+    `embed_speakers`: gives what such keys alone add to the vector of what their speakers say; None for a model of which
+    that was not measured.
     """
 
     text: str
@@ -55,6 +60,20 @@ class Question:
     requests: np.ndarray | None = None
     ranks_topics: bool = False
     name_keys: Sequence[str] = ()
+    named: frozenset[str] = frozenset()
+    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None
+
+    def naming(self, speakers: frozenset[str]) -> Question:
+        """The same question, which names the speakers with these keys: its vector is without their names."""
+        if not speakers or self.embed_speakers is None:
+            return replace(self, named=speakers)
+        nameless = _Nameless(self.embedded, partial(self.embed_speakers, sorted(speakers)))
+        return replace(self, named=speakers, embedded=nameless)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the relevance of hits was learned of the model that made its vector."""
+        return self.embed_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
@@ -68,8 +87,35 @@ class Question:
 
     @property
     def vector(self) -> np.ndarray:
-        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable."""
+        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
+
+        What a speaker says is embedded with the name before it, and a short line means little else: with the name in
+        the question, greetings of the one who is named would be nearer than what answers.
+        """
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
+
+    @property
+    def kept(self) -> float:
+        """How much of its vector is not the names of speakers: 0 to 1, which is all of it."""
+        return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
+
+
+class _Nameless:
+    """The vector of a question without the names of the speakers whose vectors `names` gives, made once."""
+
+    def __init__(self, whole: np.ndarray | Pending, names: Callable[[], np.ndarray]) -> None:
+        self._whole = whole
+        self._names = names
+        self._vector: np.ndarray | None = None
+        self.kept = 1.0
+
+    def result(self) -> np.ndarray:
+        if self._vector is None:
+            whole = self._whole if isinstance(self._whole, np.ndarray) else self._whole.result()
+            vector = take_out_names(self._names(), whole)
+            self.kept = float(np.clip(whole @ vector, 0.0, 1.0))
+            self._vector = vector
+        return self._vector
 
 
 def question(
@@ -84,6 +130,7 @@ def question(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
     requests: np.ndarray | None = None,
+    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
 ) -> Question:
     """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
@@ -110,4 +157,5 @@ def question(
         valid_at=valid_at,
         requests=requests,
         name_keys=name_keys(text),
+        embed_speakers=embed_speakers,
     )

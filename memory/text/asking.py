@@ -59,7 +59,6 @@ _FROM_AGENT = re.compile(
     r"|(?<!请)你(?:之前|上次|曾|刚才|刚刚)?(?:(?:给|跟|对|向)我)?(?:说[过的了]|提到|建议|推荐|告诉|回答|解释|列出)",
     re.IGNORECASE,
 )
-_LISTED_NAME = re.compile(r"[^\W\d_]")
 
 
 def asks_for_recent(text: str) -> bool:
@@ -75,15 +74,3 @@ def asks_for_many(text: str) -> bool:
 def asks_agent(text: str) -> bool:
     """Whether it is about what the agent itself said."""
     return _FROM_AGENT.search(text) is not None
-
-
-def names_in(text: str, names: list[str]) -> list[str]:
-    """Those of `names` (of speakers) that the text says: as whole words, in a script without spaces anywhere."""
-    lowered = text.lower()
-    return [name for name in names if _LISTED_NAME.search(name) and _says(lowered, name.lower())]
-
-
-def _says(text: str, name: str) -> bool:
-    if not name.isascii():
-        return name in text
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -68,8 +68,9 @@ _FAMILY = (
 )
 BEFORE_PERSON = re.compile(
     rf"(?:\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir|your|an?|[A-Za-z]+['’]s)\s+(?:\w+\s+)?{_FAMILY},?\s+(?:(?:is|was)\s+)?(?:(?:named|called)\s+)?"
-    rf"|\b{_FAMILY}(?:['’]s)? name is\s+|\b[Mm]y name(?:['’]s| is)\s+|\b[Cc]alls? me\s+|\bI go by\s+|\b(?:named"
-    rf"|introduced? (?:me to|you to))\s+)$"
+    rf"|\b{_FAMILY}(?:['’]s)? name is\s+|\b[Mm]y (?:English |Chinese |first |full )?name(?:['’]s| is)\s+"
+    rf"|\b[Cc]alls? me\s+|\bI go by\s+|\b(?:named"
+    rf"|introduced? (?:me to|you to))\s+|英文名字?[是叫为：:]?\s*)$"
 )
 _PETS = r"(?:dog|cat|puppy|pup|kitten|pet|horse|hamster|rabbit|bunny|parrot|turtle|guinea pig)s?"
 BEFORE_PET = re.compile(

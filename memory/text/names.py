@@ -23,6 +23,7 @@ _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 _POSSESSIVE = re.compile(r"['’]s$|(?<=s)['’]$")
 _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]{}《》「」『』（）-–—·*_"
 _WIDE = re.compile(f"[{CJK}]")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class NameMatch(NamedTuple):
@@ -68,6 +69,12 @@ def name_key(name: str) -> str:
     plain = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", plain)))
     plain = " ".join(plain.replace("’", "'").split())
     return _TITLE.sub("", plain).strip(_EDGES)[:MAX_NAME_CHARS]
+
+
+def speaker_key(speaker: str) -> str:
+    """The name key by which questions name a speaker; empty for one without a letter in the name."""
+    key = name_key(speaker)
+    return key if _LETTER.search(key) else ""
 
 
 def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:

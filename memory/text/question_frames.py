@@ -15,6 +15,8 @@ from memory.text.analysis import terms
 
 # So much of the frame is taken out. From 0.5 to 0.8, and with any half of the frames, all sets gain about the same.
 SHARE = 0.6
+# A question of which less is left without the names in it asks for nothing else.
+LEAST_LEFT = 0.4
 # What a word of a frame is worth of any other's weight in the search by words.
 TERM_WORTH = 0.5
 # How much nearer frames count more: weights are the softmax of SHARPNESS × cosine.
@@ -115,6 +117,15 @@ FRAMES = (
 )
 
 FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
+
+
+def take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """`vector` of a question, float32 [dimensions], without its part in the space of the vectors of `names` (float32
+    [names, dimensions]); as it is where hardly anything else is asked. All are of unit length."""
+    basis, _ = np.linalg.qr(names.T)
+    left = vector - basis @ (basis.T @ vector)
+    length = float(np.linalg.norm(left))
+    return np.asarray(left / length, dtype=np.float32) if length >= LEAST_LEFT else vector
 
 
 def take_out(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -171,8 +171,12 @@ _CONDITION = re.compile(
 )
 
 _ALIASES = [
-    re.compile(rf"\b(?:[Cc]all me|calls me|[Mm]y name(?:['’]s| is)|I go by|I am called) (?P<o>{_P})"),
+    re.compile(
+        rf"\b(?:[Cc]all me|calls me|[Mm]y (?:English |Chinese |first |full )?name(?:['’]s| is)|I go by|I am called) "
+        rf"(?P<o>{_P})"
+    ),
     re.compile(rf"(?:叫我|我叫|我的名字[是叫]|大家都?叫我)(?P<o>{_P})"),
+    re.compile(rf"(?:(?P<s>{_P})，?(?:的|她的?|他的?)?|我的?|^|，)英文名字?[是叫为：:]?\s*(?P<o>{_P})"),
     re.compile(
         rf"(?P<s>{_X}),? [(]?(?:also known as|a\.k\.a\.|aka|better known as|short for|nicknamed"
         rf"|who goes by) (?P<o>{_X})"

@@ -152,8 +152,8 @@ def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, rememb
         counts.append(0)
         assert len(alice.post("/v1/search", QUESTION | {"top_k": top_k}).json()["hits"]) == top_k
 
-    # The key, the limit and its end, both arms, named entities, places, texts, the audit event.
-    assert counts == [9, 9]
+    # The key, the limit and its end, both arms, named speakers and entities, places, texts, the audit event.
+    assert counts == [10, 10]
 
 
 def test_an_empty_namespace_answers_with_nothing(alice, remember):

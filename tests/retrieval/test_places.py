@@ -149,7 +149,8 @@ def test_what_the_signals_need_is_read(alice, remember):
     second = remember(alice, "In Oslo.", role="agent", session="s2", occurred_at=NOW + timedelta(days=2))
     Memory.objects.across_namespaces().filter(pk=first).update(importance=0.5)
     Memory.objects.across_namespaces().filter(pk=second).update(importance=0.9)
-    question = replace(asked("What did Ann ask?"), spans=[Span(NOW, NOW + timedelta(days=2), "then")])
+    named = asked("What did Ann ask?").naming(frozenset({"ann"}))
+    question = replace(named, spans=[Span(NOW, NOW + timedelta(days=2), "then")])
 
     read_ = read(alice, question, cosines={first: 0.5, second: 0.4}).candidates
 

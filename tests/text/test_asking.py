@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.text.analysis import terms
-from memory.text.asking import DATED_TERMS, asks_agent, asks_for_many, asks_for_recent, names_in
+from memory.text.asking import DATED_TERMS, asks_agent, asks_for_many, asks_for_recent
 
 
 @pytest.mark.parametrize(
@@ -81,23 +81,6 @@ def test_many_are_wanted(text, wanted):
 )
 def test_what_the_agent_said_is_wanted(text, wanted):
     assert asks_agent(text) is wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Where did Ann move?", ["Ann"]),
-        ("where did ANN move", ["Ann"]),
-        ("Ann's and Bob's plans", ["Ann", "Bob"]),
-        ("Is Annabel there? The bobcat is.", []),
-        ("周航决定用什么？", ["周航"]),
-        ("Does José come?", ["José"]),
-        ("What is C++ (x)?", []),
-        ("", []),
-    ],
-)
-def test_speakers_that_the_question_names(text, found):
-    assert names_in(text, ["Ann", "Bob", "周航", "José", "++", "42"]) == found
 
 
 @pytest.mark.parametrize("text", ["I moved last week", "the 3rd of June", "on Fridays", "我上周搬家了", "我们昨天见面"])

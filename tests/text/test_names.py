@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import initials, keys_of_runs, name_key
+from memory.text.names import initials, keys_of_runs, name_key, speaker_key
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,11 @@ def test_the_keys_of_runs_are_those_of_the_names_that_they_make(words, most):
         for start in range(len(words) - size + 1)
     ]
     assert list(keys_of_runs(words, most)) == [(name_key(run), size) for run, size in runs]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "key"),
+    [("Tom", "tom"), ("Dr. José Ruiz", "jose ruiz"), ("林梅", "林梅"), ("++", ""), ("42", ""), ("", "")],
+)
+def test_questions_name_speakers_by_their_key(speaker, key):
+    assert speaker_key(speaker) == key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.text.question_frames import FRAMES, SHARE, take_out
+from memory.text.question_frames import FRAMES, SHARE, take_out, take_out_names
 
 
 def test_what_a_question_shares_with_its_frame_is_less_and_the_rest_is_more():
@@ -40,3 +40,16 @@ def test_frames_are_questions_in_both_languages_each_once():
     assert len(set(FRAMES)) == len(FRAMES)
     assert any(frame.isascii() for frame in FRAMES)
     assert any(not frame.isascii() for frame in FRAMES)
+
+
+def test_the_names_of_speakers_are_taken_out_whole():
+    names = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=np.float32)
+    left = take_out_names(names[:1], np.array([0.6, 0.8, 0.0], dtype=np.float32))
+    assert left.tolist() == pytest.approx([0.0, 1.0, 0.0])
+    assert left.dtype == np.float32
+    assert take_out_names(names, np.array([0.6, 0.0, 0.8], dtype=np.float32)).tolist() == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_a_question_for_nothing_but_a_name_keeps_it():
+    asked = np.array([0.96, 0.28, 0.0], dtype=np.float32)
+    assert take_out_names(np.array([[1.0, 0.0, 0.0]], dtype=np.float32), asked) is asked

@@ -15,13 +15,14 @@ from memory.retrieval.columns.columns import Columns, TermStatistics
 from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import TURNS_AROUND, Candidates
-from memory.text.asking import names_in
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Candidates, and what the arms say of them: as `Findings` and `places.read` of the SQL arms."""
+    """Candidates, and what the arms say of them: as `Findings` and `places.read` of the SQL arms. `question`: what was
+    asked, with the speakers that it names."""
 
+    question: Question
     places: Places
     by_words: WordHits
     ranks: dict[str, dict[str, int]]
@@ -43,6 +44,7 @@ def find(
     `preferences`: what those that are told say of the request; `topics`: how near the topics of memories are, of the
     nearest. `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
     """
+    question = question.naming(columns.speakers_named(question.name_keys))
     size = len(columns)
     ranks: dict[str, dict[str, int]] = {}
     bm25, cosine, mentions = np.zeros(size), np.zeros(size), np.zeros(size)
@@ -98,7 +100,7 @@ def find(
         _renumber_pairs(pairs, rows, size),
     )
     candidates = _candidates(columns, question, rows, found_here)
-    return Found(Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
+    return Found(question, Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
 
 
 def _distinct(rows: np.ndarray, size: int) -> np.ndarray:
@@ -156,12 +158,11 @@ class _Measured(NamedTuple):
 
 def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured: _Measured) -> Candidates:
     speakers, agents = columns.speaker[rows], columns.by_agent[rows]
-    names = columns.speakers
-    present = {number: names[number] for number in _distinct(speakers, len(names)).tolist()}
-    named = set(names_in(question.text, [name for name in present.values() if name]))
+    names, keys = columns.speakers, columns.speaker_keys
+    present = _distinct(speakers, len(names)).tolist()
     is_spoken, is_named = np.zeros((2, len(names)), bool)
-    is_spoken[[number for number, name in present.items() if name]] = True
-    is_named[[number for number, name in present.items() if name in named]] = True
+    is_spoken[[number for number in present if names[number]]] = True
+    is_named[[number for number in present if keys[number] in question.named]] = True
     return Candidates(
         cosine=measured.cosine,
         bm25=measured.bm25,

@@ -14,6 +14,7 @@ from memory.retrieval.arms.bm25 import K1, B, term_idf
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.names import NameIndex
 from memory.retrieval.columns.terms import TermIndex
+from memory.text.names import speaker_key
 
 # Its sums of 16-bit numbers are in 16 bits: too coarse to order by.
 simsimd.disable_capability("sapphire")
@@ -93,6 +94,8 @@ class Columns:
         self._row_of: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
         self._speakers: dict[str, int] = {}
+        self._speaker_keys: list[str] = []
+        self._known_speakers: set[str] = set()
         self.terms = TermIndex()
         self.names = NameIndex()
         self.kept = KeptMemories()
@@ -136,6 +139,21 @@ class Columns:
     def speakers(self) -> list[str]:
         """The names of those who speak, by their numbers."""
         return list(self._speakers)
+
+    @property
+    def speaker_keys(self) -> list[str]:
+        """Their name keys (`speaker_key`), by their numbers."""
+        return self._speaker_keys
+
+    def speakers_named(self, keys: Iterable[str]) -> frozenset[str]:
+        """Those of the `keys` that name a speaker, by another name of theirs also, and the keys of these speakers."""
+        known = self._known_speakers
+        found = known.intersection(keys)
+        for key in self.names.known_of(keys):
+            speakers = known.intersection(self.names.keys_beside(key))
+            if speakers:
+                found |= {key, *speakers}
+        return frozenset(found)
 
     def fill(self, rows: Sequence[Row], terms: TermIndex, lengths: np.ndarray) -> None:
         """The first rows. Their postings are in `terms` already, by their places in `rows`, and so are `lengths`."""
@@ -246,7 +264,7 @@ class Columns:
             "has_vector": len(row.vectors) > 0,
             "session": self._sessions.setdefault(row.session, len(self._sessions)),
             "turn": row.turn,
-            "speaker": self._speakers.setdefault(row.speaker, len(self._speakers)),
+            "speaker": self._number_speaker(row.speaker),
             "by_agent": row.by_agent,
             "asks": row.asks,
             "is_preference": row.is_preference,
@@ -269,6 +287,13 @@ class Columns:
         self.names.add(number, row.aliases)
         self._size += 1
         self._places = None
+        return number
+
+    def _number_speaker(self, speaker: str) -> int:
+        number = self._speakers.setdefault(speaker, len(self._speakers))
+        if number == len(self._speaker_keys):
+            self._speaker_keys.append(speaker_key(speaker))
+            self._known_speakers.add(self._speaker_keys[number])
         return number
 
     def _grow(self) -> None:

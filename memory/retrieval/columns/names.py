@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -45,6 +45,16 @@ class NameIndex:
         for alias in aliases:
             self._mentions.setdefault(alias, []).append(row)
             self._mention_count += 1
+
+    def known_of(self, keys: Iterable[str]) -> list[str]:
+        """Those of the `keys` that name an entity."""
+        return [key for key in keys if key in self._by_key]
+
+    def keys_beside(self, key: str) -> Iterator[str]:
+        """All keys of the entities that `key` names."""
+        for alias in self._by_key.get(key, ()):
+            for other in self._by_entity[self._names[alias][1]]:
+                yield self._names[other][0]
 
     def match(self, keys: Iterable[str], alive: np.ndarray) -> list[EntityMatch[int]]:
         """The entities that one of the `keys` names and a row that is `alive` [rows] mentions."""

@@ -87,6 +87,19 @@ class ActiveModel:
             self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
         )
 
+    def embed_speakers(self, names: Sequence[str]) -> np.ndarray:
+        """Vectors of what speakers of these names say before they say anything, float32 [names, dimensions].
+
+        Raises EmbeddingUnavailable."""
+        whose = (self.id, reach.current())
+        found = {name: _speakers.get((*whose, name)) for name in names}
+        known = {name: vector for name, vector in found.items() if vector is not None}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            for name, vector in zip(unknown, self.embed([f"{name}:" for name in unknown]), strict=True):
+                known[name] = _speakers.put((*whose, name), vector)
+        return np.stack([known[name] for name in names])
+
     def start_embedding(self, text: str) -> Pending | np.ndarray:
         """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
         made within the last QUESTION_SECONDS."""
@@ -132,6 +145,8 @@ def _beside() -> ThreadPoolExecutor:
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # By model: of one process there is one in use, and for a moment a former one.
 _requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
+# By model, whose they are, and name key of a speaker.
+_speakers: Cache[tuple[int, reach.Reach, str], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # It has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 

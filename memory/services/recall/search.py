@@ -68,7 +68,7 @@ class Ask:
 class SearchResult:
     """What a question found.
 
-    `answerable`: whether a hit's relevance reaches the policy's `retrieval.relevance_floor`; False without a hit.
+    `answerable`: whether the answerability reaches the policy's `retrieval.relevance_floor`; False without a hit.
     `dropped`: the best candidates that did not come back, and why, when they were asked for.
     `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully. `narrowed`
     says, for the audit, whether a filter or a moment narrowed the search.
@@ -175,7 +175,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
             "as_of": ask.as_of.isoformat() if ask.as_of else None,
             "valid_at": ask.valid_at.isoformat() if ask.valid_at else None,
         },
-        answerable=any(hit.relevance >= policy.relevance_floor for hit in retrieval.hits),
+        answerable=bool(retrieval.hits) and retrieval.answerability >= policy.relevance_floor,
     )
 
 
@@ -243,6 +243,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Q
         holding_at=ask.holding_at,
         as_of=ask.as_of,
         valid_at=ask.valid_at,
+        embed_speakers=model.embed_speakers if model.is_minilm else None,
     )
 
 

@@ -37,6 +37,7 @@ class SearchedAcross:
 
     hits: list[HitOf]
     considered: int
+    answerability: float
     answerable: bool
     dropped: list[dict[str, Any]]
     weights: dict[str, float]
@@ -47,7 +48,9 @@ class SearchedAcross:
         """The same as of one namespace: its hits are ranked among all."""
         hits = [replace(one.hit, rank=rank) for rank, one in enumerate(self.hits, start=1)]
         return SearchResult(
-            retrieval=Retrieval(hits, self.considered, self.weights, self.milliseconds),
+            retrieval=Retrieval(
+                hits, self.considered, self.weights, self.milliseconds, answerability=self.answerability
+            ),
             dropped=self.dropped,
             degraded=self.degraded,
             narrowed={},
@@ -105,6 +108,7 @@ def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> Searc
     return SearchedAcross(
         hits=list(each.values())[:top_k],
         considered=sum(found.retrieval.considered for _, found in results),
+        answerability=max(found.retrieval.answerability for _, found in results),
         answerable=any(found.answerable for _, found in results),
         dropped=[dropped for _, found in results for dropped in found.dropped][:DROPPED_SHOWN],
         weights=dict(results[0][1].retrieval.weights),

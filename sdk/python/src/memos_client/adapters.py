@@ -30,9 +30,15 @@ def check_kept(what: str, done: Mapping[str, Any]) -> None:
         raise NotKept(what, done["verdict"], done["reasons"], waiting)
 
 
+def recall_hits(memos: MemOS, query: str, **options: Any) -> list[types.Hit]:
+    """Return the memories that answer a question, best first: none when the server says that nothing fits."""
+    found = memos.recall(query[:MOST_QUERY_CHARS], **options)
+    return found["hits"] if found["answerable"] else []
+
+
 def read_lines(memos: MemOS, query: str, **options: Any) -> str:
-    """What is remembered for a question, a line each, for a language model; empty for nothing."""
-    found = memos.recall(query[:MOST_QUERY_CHARS], **options)["hits"]
+    """Return what is remembered for a question, a line each, for a language model; empty when nothing fits."""
+    found = recall_hits(memos, query, **options)
     return "\n".join(f"[{hit['metadata']['occurred_at'][:10]}] {hit['text']}" for hit in found)
 
 

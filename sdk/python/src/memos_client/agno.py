@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memos_client.adapters import MemoryTools, missing
+from memos_client.adapters import MemoryTools, missing, recall_hits
 from memos_client.client import MemOS
 
 try:
@@ -30,7 +30,7 @@ def knowledge_retriever(memos: MemOS, *, k: int = 6, **options: Any) -> Callable
     ) -> list[dict[str, Any]]:
         if filters:
             raise NotImplementedError("Agno's filters are not MemOS's: give knowledge_retriever its `filter=`.")
-        found = memos.recall(query, top_k=num_documents or k, **options)["hits"]
+        found = recall_hits(memos, query, top_k=num_documents or k, **options)
         return [
             {"content": hit["text"], "meta_data": {**hit["metadata"], "id": hit["id"], "relevance": hit["relevance"]}}
             for hit in found

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
 
-from memos_client.adapters import MOST_QUERY_CHARS, check_kept, missing
+from memos_client.adapters import check_kept, missing, recall_hits
 from memos_client.client import MemOS
 from memos_client.errors import NotFound, NotKept
 
@@ -96,14 +96,13 @@ class MemOSMemory(Memory):
         if not include_private:
             own: list[dict[str, Any]] = [{f"metadata.{KEY}.source": source}] if source is not None else []
             wanted.append({"or": [{"not": {f"metadata.{KEY}.private": True}}, *own]})
-        found = self._storage.memos.recall(
-            query[:MOST_QUERY_CHARS], top_k=min(limit, MOST_HITS), filter={"and": wanted} if wanted else {}
-        )
+        narrowed = {"and": wanted} if wanted else {}
+        found = recall_hits(self._storage.memos, query, top_k=min(limit, MOST_HITS), filter=narrowed)
         return [
             MemoryMatch(
                 record=_record_of({**hit["metadata"], **hit}), score=hit["relevance"], match_reasons=["semantic"]
             )
-            for hit in found["hits"]
+            for hit in found
         ]
 
     def extract_memories(self, content: str) -> list[str]:

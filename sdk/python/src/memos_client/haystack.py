@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memos_client.adapters import missing
+from memos_client.adapters import missing, recall_hits
 from memos_client.client import MemOS
 
 try:
@@ -47,11 +47,12 @@ class MemOSRetriever:
         if self._memos is None:
             self._memos = MemOS(self.url, self.key.resolve_value(), namespace=self.namespace)
         wanted = filters or self.filters
-        found = self._memos.recall(query, top_k=top_k or self.top_k, filter=to_filter(wanted) if wanted else {})
+        narrowed = to_filter(wanted) if wanted else {}
+        found = recall_hits(self._memos, query, top_k=top_k or self.top_k, filter=narrowed)
         return {
             "documents": [
                 Document(id=hit["id"], content=hit["text"], meta=hit["metadata"], score=hit["relevance"])
-                for hit in found["hits"]
+                for hit in found
             ]
         }
 

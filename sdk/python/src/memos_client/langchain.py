@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memos_client.adapters import Conversation, MemoryTools, Turn, missing
+from memos_client.adapters import Conversation, MemoryTools, Turn, missing, recall_hits
 from memos_client.client import MemOS
 
 try:
@@ -31,10 +31,9 @@ class MemOSRetriever(BaseRetriever):
     options: dict[str, Any] = {}
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        found = self.memos.recall(query, top_k=self.k, **self.options)["hits"]
         return [
             Document(hit["text"], id=hit["id"], metadata={**hit["metadata"], "relevance": hit["relevance"]})
-            for hit in found
+            for hit in recall_hits(self.memos, query, top_k=self.k, **self.options)
         ]
 
 
