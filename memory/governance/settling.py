@@ -20,7 +20,7 @@ from memory.text.endings import Ending, find_endings, telling_terms
 from memory.text.english_verbs import SIMPLE_PAST
 from memory.text.moods import Mood, find_moods
 from memory.text.sentences import is_question
-from memory.text.subjects import find_people, find_subject, is_of_speaker, is_third_person, names_others
+from memory.text.subjects import content_terms, find_people, find_subject, is_of_speaker, is_third_person, names_others
 from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)
@@ -41,6 +41,8 @@ DENIES = "One statement denies what the other says, and neither says that it cha
 
 # A sentence that joins two things can't leave search for one of them.
 _JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
+# Where a sentence that joins statements may be cut.
+_PART = re.compile(r"[,;] (?:and |but |while |plus )?|[，；](?:而且|但是|不过|另外)?")
 # What is cancelled for a day may go on the next.
 _ONCE = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b"
@@ -185,14 +187,47 @@ def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earli
             continue
         decision = Decision(TAKEN_BACK if ending.request else ENDED, OUTRIGHT)
         for other, old in found:
-            settled.linked.append(Linked(other, old.start, old.end, said, decision))
-            if can_leave(old.text) and not (_ONCE.search(said.text) and not ending.request):
-                settled.retired.append(Retired(other, old.start, old.end, said, decision))
+            span = _find_span(ending, old)
+            start, end = old.span(*span) if span else (old.start, old.end)
+            settled.linked.append(Linked(other, start, end, said, decision))
+            if span and (ending.request or not _ONCE.search(said.text)):
+                settled.retired.append(Retired(other, start, end, said, decision))
         if ending.request and settled.retired:
             # What asks to forget repeats it.
             settled.retired.append(Retired(key, said.start, said.end, said, decision, ending.terms))
         done = True
     return done
+
+
+def _find_span(ending: Ending, old: Statement) -> tuple[int, int] | None:
+    """[first, last) of the text of `old` that goes with what is over: all of it, or one part of a sentence that joins
+    several, when the others read well without it. None when that can't be told."""
+    text = old.text.rstrip(".。!！ ")
+    joints = list(_PART.finditer(text))
+    if not joints:
+        return (0, len(old.text)) if can_leave(old.text) else None
+    bounds = [0, *(joint.end() for joint in joints), len(text)]
+    parts = list(zip(bounds, [*(joint.start() for joint in joints), len(text)], bounds[1:], strict=False))
+    naming = [part for part in parts if _hold(ending, text[part[0] : part[1]])]
+    others = [text[start:end] for start, end, _ in parts if (start, end) != naming[0][:2]] if naming else []
+    if len(naming) != 1 or not can_leave(text[naming[0][0] : naming[0][1]]) or not all(map(_stands_alone, others)):
+        return None
+    start, _, after = naming[0]
+    return (start, after) if after < len(text) else (joints[-1].start(), len(text))
+
+
+def _stands_alone(part: str) -> bool:
+    """Whether a part of a sentence has a subject of its own, and one that says whom it is about."""
+    subject = find_subject(part)
+    return bool(content_terms(subject)) and not is_third_person(part)
+
+
+def _hold(ending: Ending, text: str) -> frozenset[str]:
+    """The terms of what is over that `text` holds; none when it holds too few of them."""
+    wanted = ending.terms
+    # A Chinese word of one character is no term of its own beside longer ones.
+    held = wanted & telling_terms(text) | {term for term in wanted if len(term) == 1 and term in text}
+    return held if len(held) >= (len(wanted) if len(wanted) <= FEW_TERMS else COVERED * len(wanted)) else frozenset()
 
 
 def can_leave(statement: str) -> bool:
@@ -202,10 +237,8 @@ def can_leave(statement: str) -> bool:
 
 def _means(ending: Ending, said: Statement, old: Statement) -> bool:
     """Whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
-    wanted = ending.terms
-    # A Chinese word of one character is no term of its own beside longer ones.
-    held = wanted & telling_terms(old.text) | {term for term in wanted if len(term) == 1 and term in old.text}
-    if not wanted or len(held) < (len(wanted) if len(wanted) <= FEW_TERMS else COVERED * len(wanted)):
+    held = _hold(ending, old.text)
+    if not held:
         return False
     if said.speaker != old.speaker or is_question(old.text) or _is_about_others(said, old):
         return False
@@ -223,7 +256,7 @@ def _is_about_others(said: Statement, old: Statement) -> bool:
     return bool(theirs - mine or subject - find_people(old.text)) or names_others(said.text) != names_others(old.text)
 
 
-def _is_part(held: Collection[str], text: str) -> bool:
+def _is_part(held: frozenset[str], text: str) -> bool:
     """Whether the words of the thing only belong to the name of another: "coffee" in "the coffee machine"."""
     last = 0
     for match in re.finditer(r"[^\W_]+", text):

@@ -65,7 +65,7 @@ _OPENS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedStatement:
     """A statement as the score reads it. `subject` is the text before its predicate."""
 
     text: str
@@ -85,10 +85,10 @@ class Reading:
 
 
 @lru_cache(maxsize=512)
-def read(text: str) -> Reading:
+def read(text: str) -> ParsedStatement:
     """Reads the statement `text`."""
     subject = find_subject(text)
-    return Reading(
+    return ParsedStatement(
         text=text,
         chinese=cjk_share(text) > 0.3,
         terms=frozenset(terms(text)),
@@ -134,7 +134,7 @@ def find_obstacle(newer: str, older: str) -> str:
     return "it has another subject" if _has_other_subject(new, old) else ""
 
 
-def _has_other_holder(new: Reading, old: Reading) -> bool:
+def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Whether the speaker's own matter meets somebody else's, of two statements of which one is the speaker's own."""
     if new.of_speaker:
         holder = content_terms(old.subject)
@@ -146,7 +146,7 @@ def _find_subject_labels(statement: str) -> frozenset[str]:
     return find_labels(find_subject(statement))
 
 
-def _has_other_subject(new: Reading, old: Reading) -> bool:
+def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Whether two statements of one form differ in their subjects ("Row A is …", "Row C is …") or in their verbs."""
     mine, theirs = tokens(new.text), tokens(old.text)
     matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
@@ -262,7 +262,9 @@ def _clash(kind: re.Pattern[str], newer: str, older: str) -> tuple[bool, bool]:
     return bool(mine and theirs and not mine & theirs), bool(mine & theirs)
 
 
-def _compare_words(new: Reading, old: Reading, cosine: float, told: float, clash: float) -> dict[str, float]:
+def _compare_words(
+    new: ParsedStatement, old: ParsedStatement, cosine: float, told: float, clash: float
+) -> dict[str, float]:
     """What both hold in common, by index terms, of the whole and of subject and predicate apart."""
     common = new.terms & old.terms
     of_older, of_newer = _share(common, old.terms), _share(common, new.terms)
@@ -301,7 +303,7 @@ def _share(some: frozenset[str], all_terms: frozenset[str], *, of: bool = False)
     return len(some & all_terms) / max(1, len(some if of else all_terms))
 
 
-def _compare_holders(new: Reading, old: Reading) -> dict[str, float]:
+def _compare_holders(new: ParsedStatement, old: ParsedStatement) -> dict[str, float]:
     """Whom both are about."""
     named_anew = bool(new.subject_names) and not new.subject_names & old.names
     return {

@@ -121,7 +121,7 @@ class HitReader:
     def list_unread(self, limit: int) -> list[Candidate]:
         """The best `limit` candidates that were not read."""
         unread = self._ranking.between(self.read, self.read + limit + len(self._brought))
-        return [one for one in unread if uuid.UUID(one.memory_id) not in self._brought][:limit]
+        return [one for one in unread if one.memory_id not in self._brought][:limit]
 
     def _read_sources(self, ids: Sequence[uuid.UUID]) -> list[Hit]:
         """The candidates among the sources of quotes that were not read yet, best first."""

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from memory.text.analysis import cjk_share
-from memory.text.asking import names_in
 from memory.text.timespan import asks_when
 
 _NUMERAL = (
@@ -184,11 +183,11 @@ class Subject:
     def __init__(self, question: str, speakers: Sequence[str]) -> None:
         self._asked = [_find(words, question) for words in _WORDS]
         self._numbers = frozenset(_NUMBER.findall(question))
-        self._names = names_in(question, list(dict.fromkeys(filter(None, speakers))))
+        self._names = _find_names(question, list(dict.fromkeys(filter(None, speakers))))
 
     def may_be(self, text: str, speaker: str) -> bool:
         """Tell whether `text`, said by `speaker`, may be about it, and not about another role, day or number."""
-        if self._names and speaker and speaker not in self._names and not names_in(text, self._names):
+        if self._names and speaker and speaker not in self._names and not _find_names(text, self._names):
             return _SOMEBODY.search(text) is not None
         told = [_find(words, f"{speaker}: {text}") for words in _WORDS]
         return all(map(_agrees, self._asked, told)) and _agrees(self._numbers, frozenset(_NUMBER.findall(text)))
@@ -200,3 +199,13 @@ def _find(words: Mapping[str, re.Pattern[str]], text: str) -> frozenset[str]:
 
 def _agrees(asked: frozenset[str], told: frozenset[str]) -> bool:
     return not asked or not told or not asked.isdisjoint(told)
+
+
+def _find_names(text: str, names: Sequence[str]) -> list[str]:
+    """Those of `names` that `text` says: as whole words, in a script without spaces anywhere."""
+    lower = text.lower()
+    return [
+        name
+        for name in names
+        if (re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", lower) if name.isascii() else name.lower() in lower)
+    ]

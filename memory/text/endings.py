@@ -25,7 +25,9 @@ _SOFTLY = r"(?:(?:actually|just|also|already|finally|recently|now|really|officia
 _DONE_BY_SPEAKER = rf"(?:\b{_I}(?:'ve|\s+have|'m|\s+am|'re|\s+are)?\s+{_SOFTLY}|^\W*{_SOFTLY})"
 _GIVEN_UP = (
     r"(?:(?:stopped|done(?:\s+with)?|through\s+with)(?=\s+\w+ing\b)|quit|gave\s+up(?:\s+on)?|given\s+up(?:\s+on)?|packed\s+in"
-    r"|dropped\s+out\s+of|cancell?ed|called\s+off|(?:sold(?:\s+off)?|returned)(?=\s+(?:the|my|our|both|all)\b)|gave\s+away"
+    r"|dropped\s+out\s+of|(?:pulled|backed|opted|walked)\s+out\s+of|(?:walked|come|came)\s+away\s+from|(?:come|came)\s+off"
+    r"|parted\s+(?:with|from)|ditched|scrapped|binned|chucked(?:\s+out)?|thrown\s+out|threw\s+out|uninstalled|deactivated"
+    r"|discontinued|wound\s+up|closed\s+down|handed\s+(?:back|in)|(?:didn't|did\s+not)\s+renew|cancell?ed|called\s+off|(?:sold(?:\s+off)?|returned)(?=\s+(?:the|my|our|both|all)\b)|gave\s+away"
     r"|given\s+away|got\s+rid\s+of|gotten\s+rid\s+of|unsubscribed\s+from|resigned\s+(?:from|as)|retired\s+from"
     r"|stepped\s+down\s+(?:from|as)|withdr(?:ew|awn)\s+from|moved\s+out\s+of|broke(?:n)?\s+up\s+with|split\s+up\s+with"
     r"|shut\s+down|gone\s+off|went\s+off|grown\s+out\s+of|outgrown|fallen\s+out\s+of\s+love\s+with|moved\s+on\s+from"
@@ -48,7 +50,7 @@ _WHAT_WAS_SAID = (
     r"(?:about|of|on)\s+)?"
 )
 _CHINESE_THING = r"[^，。；！？、]{1,30}?"
-_CHINESE_GIVEN_UP = r"(?:卖|卸载|退订|退租|退掉|退赛|退出|退|取消|注销|停用|停|戒|辞|放弃|送人|送给[^，。]{1,6}|扔|转让|转手|处理|解除|拆|关|砍|终止|删)"
+_CHINESE_GIVEN_UP = r"(?:卖|卸载|退订|退租|退掉|退赛|退役|退出|退|解约|取消|注销|停用|停|戒|辞|丢|弃|放弃|送人|送给[^，。]{1,6}|扔|转让|转手|处理|解除|拆|关|砍|终止|删)"
 
 _ENDED = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -60,10 +62,10 @@ _ENDED = tuple(
         rf"\b(?:not|no|\w+n't)\s+(?P<thing>{_THING}),?\s+any\s?(?:more|longer)\b",
         rf"\bno\s+more\s+(?P<thing>{_THING})(?:\s+for\s+(?:me|us)\b)?{_END}",
         rf"(?P<thing>{_THING})\s+(?:is|are|was|were|has\s+been|have\s+been|got)\s+(?:now\s+)?(?:cancell?ed|called\s+off"
-        rf"|scrapped|off|no\s+more|over)\b{_END}",
+        rf"|scrapped|off|no\s+more|over|gone|history|discontinued)\b{_END}",
         rf"(?:不再|再也不)(?:需要)?(?P<thing>{_CHINESE_THING})(?=[，。；！？]|$)",
         r"(?P<thing>[^，。；！？]{0,20}?)(?:我们|我)?(?:已经|已|上周|昨天|今天|现在|最近|以后|今后|彻底)?"
-        r"(?<!再也)(?P<doing>不(?:用|想|需要|住|在|去|吃|喝|做|上|养|戴|踢|打|学|抽|订|干|开|练|玩|当|租)[^，。；！？]{0,15}?)了(?=[，。；！？]|$)",
+        r"(?<!再也)(?P<doing>不(?![过错同仅只是会能得要行到了知太好对管论断久妨见])[\u4e00-\u9fff][^，。；！？]{0,15}?)了(?=[，。；！？]|$)",
         rf"(?:把|将)(?P<thing>{_CHINESE_THING})(?:都|全|已经|给)?{_CHINESE_GIVEN_UP}(?:掉)?了?(?=[，。；！？]|$)",
         rf"(?P<thing>[^，。；！？把将]{{1,20}}?)(?:我|我们)?(?:已经|已|刚|也|都|昨天|今天|上周)?(?:全|彻底)?(?:给|从[^，。]{{1,8}}里)?"
         rf"{_CHINESE_GIVEN_UP}(?:掉)?了(?=[，。；！？]|$)",

@@ -80,7 +80,11 @@ def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
         for identity in memory_ids
     ]
     ErasedMemory.objects.bulk_create(rows, ignore_conflicts=True)
-    parameters = {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id, "found": list(memory_ids)}
+    parameters: dict[str, Any] = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "found": list(memory_ids),
+    }
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_DOWN_SESSIONS, parameters)
 

@@ -193,7 +193,7 @@ def list_tables() -> tuple[TextTable, ...]:
         ]  # fmt: skip
         if columns:
             said = " || E'\n' || ".join(map(_read_as_text, columns))
-            found.append(TextTable(table, tuple(field.column for field in columns), said))
+            found.append(TextTable(table, tuple(str(field.column) for field in columns), said))
     return tuple(found)
 
 
@@ -249,7 +249,7 @@ def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
 
 
 def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[Any, ...]]:
-    parameters = {
+    parameters: dict[str, Any] = {
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
         "needles": list(needles),

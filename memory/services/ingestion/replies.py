@@ -61,15 +61,16 @@ class QuotingReply:
 
     def link(self, outcomes: Sequence[Outcome]) -> None:
         """Links the reply, if it was let in, to what it quotes."""
-        if not outcomes[-1].accepted:
+        reply = outcomes[-1].memory_id
+        if reply is None or not outcomes[-1].accepted:
             return
         *asked, told = self.turns
         repeated = [
             outcome.memory_id
             for turn, outcome in zip(asked, outcomes, strict=False)
-            if outcome.accepted and is_quoted(turn.text, told.text)
+            if outcome.accepted and outcome.memory_id is not None and is_quoted(turn.text, told.text)
         ]
-        link_reply(self.scope, outcomes[-1].memory_id, [*repeated, *self.sources], now=self.now)
+        link_reply(self.scope, reply, [*repeated, *self.sources], now=self.now)
 
 
 def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:

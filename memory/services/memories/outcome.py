@@ -217,7 +217,9 @@ def _list_links(
         for one in _list_formers(comparison, locked)
         if one.key not in both_hold
     ]
-    links += [_NewLink(LinkKind.CONTRADICTS, one.key, one.decision) for one in settled.review]
+    links += [
+        _NewLink(LinkKind.CONTRADICTS, one.key, one.decision) for one in settled.review if one.key not in both_hold
+    ]
     return links + [_NewLink(LinkKind.RESTATES, key, _SAME) for key in comparison.same if key in locked]
 
 
