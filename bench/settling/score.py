@@ -5,7 +5,7 @@
     .venv/bin/python bench/settling/score.py --half report
 
 Each case is written into a scratch namespace, settled and asked by the product's own search. What the figures count is
-in docs/measure/settling.md. Data is kept in MEMOS_DATA_DIR, by default a folder of its own among the temporary files.
+in README.md there. Data is kept in MEMOS_DATA_DIR, by default a folder of its own among the temporary files.
 """
 
 from __future__ import annotations
