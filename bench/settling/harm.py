@@ -3,7 +3,7 @@
 
     .venv/bin/python bench/settling/harm.py --half dev --show
     .venv/bin/python bench/settling/harm.py --half unseen
-    .venv/bin/python bench/settling/harm.py --corpus FOLDER
+    .venv/bin/python bench/settling/harm.py --facts --corpus FOLDER
 
 Each case of `strangers/` is written into a scratch namespace, settled, and asked by the product's own search. --corpus
 settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and counts what
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench.product import product
-from bench.settling import strangers
+from bench.settling import facts, strangers
 
 TOP = 10
 # A corpus is settled in conversations; longer ones are left out.
@@ -35,19 +35,19 @@ MAX_MESSAGES = 200
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a case: by place, whether a message left search as a whole or in part, and what it is linked to.
+    """What became of a case: by place, what is left of each message in search, and by which others it is marked.
 
     `hits`: of each question the (place, text) of its hits, best first.
     """
 
-    superseded: Sequence[bool]
-    retired: Sequence[bool]
+    texts: Sequence[str]
+    left: Sequence[str]
     later: Sequence[frozenset[int]]
     hits: Sequence[Sequence[tuple[int, str]]]
 
     def is_out(self, place: int) -> bool:
         """Whether something of the message left search."""
-        return self.superseded[place] or self.retired[place]
+        return self.left[place] != self.texts[place]
 
 
 def main() -> None:
@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument(
         "--corpus", type=Path, action="append", metavar="DIR", help="a set in which nothing is corrected"
     )
+    parser.add_argument("--facts", action="store_true", help="the pairs of facts of `facts.py` that were held out")
     parser.add_argument("--show", action="store_true", help="print the failures (dev half only)")
     options = parser.parse_args()
     if options.show and options.half == strangers.UNSEEN:
@@ -64,7 +65,9 @@ def main() -> None:
     with product("memos-bench-settling"):
         for folder in options.corpus or ():
             _count_corpus(folder)
-        if not options.corpus:
+        if options.facts:
+            _count_facts()
+        if not options.corpus and not options.facts:
             for kind in options.kind or strangers.KINDS:
                 _count_kind(kind, options.half, show=options.show)
 
@@ -130,7 +133,7 @@ def judge(
 def settle(messages: Sequence[dict[str, Any]], questions: Sequence[str]) -> Settled:
     """What becomes of the messages, an hour apart, and what the questions find."""
     from memory.enums import LinkKind  # noqa: PLC0415
-    from memory.models import Memory, MemoryLink, RetiredStatement  # noqa: PLC0415
+    from memory.models import Memory, MemoryLink  # noqa: PLC0415
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
     from memory.services.evaluation.scratch import scratch_namespace  # noqa: PLC0415
     from memory.services.index.embedding import embed_memories, passages_to_embed  # noqa: PLC0415
@@ -160,18 +163,25 @@ def settle(messages: Sequence[dict[str, Any]], questions: Sequence[str]) -> Sett
         ]
         rows = {row.pk: row for row in Memory.objects.in_scope(scope)}
         place_of = {pk: row.metadata["place"] for pk, row in rows.items()}
-        retired = set(RetiredStatement.objects.in_scope(scope).values_list("memory_id", flat=True))
         later: dict[int, set[int]] = defaultdict(set)
         for link in MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.SUPERSEDES):
             later[place_of[link.other_id]].add(place_of[link.memory_id])
     row_at = {place_of[pk]: row for pk, row in rows.items()}
     places = range(len(messages))
     return Settled(
-        [row_at[at].superseded_by is not None for at in places],
-        [row_at[at].pk in retired for at in places],
+        [row_at[at].text for at in places],
+        ["" if row_at[at].superseded_by is not None else row_at[at].live for at in places],
         [frozenset(later[at]) for at in places],
         hits,
     )
+
+
+def _count_facts() -> None:
+    pairs = [texts for _, *texts in facts.pairs(held_out=True)]
+    outcomes = [settle([{"text": text} for text in texts], []) for texts in pairs]
+    lost = sum(any(map(outcome.is_out, range(2))) for outcome in outcomes)
+    marked = sum(any(outcome.later) for outcome in outcomes)
+    print(f"facts: of {len(pairs)} pairs {lost} lost, {marked} marked as changed later")
 
 
 def _count_corpus(folder: Path) -> None:

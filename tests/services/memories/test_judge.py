@@ -1,5 +1,4 @@
-"""A language model that the tests serve judges what the rules are unsure of: checked, explained, undone, and of nothing
-but what the rules proposed."""
+"""A language model that the tests serve judges what settling only linked: checked, explained and undone."""
 
 from __future__ import annotations
 
@@ -18,6 +17,7 @@ from memory.checks import check_settling_judge
 from memory.enums import AuditEvent, LinkKind, PairVerdict, Review
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, Session, UnsurePair
 from memory.providers.llm_settling import LLMJudge
+from memory.services.index.embedding_model import ActiveModel
 from memory.services.memories import edit, reinstate, settle, unsure_pairs
 from memory.services.memories import judge as settling_judge
 from memory.services.memories.retire import JUDGED
@@ -32,7 +32,7 @@ from tests.providers.endpoint import Endpoint, serving
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
 WHOLE = "I pay 40 euros for the parking permit."
 OLD = f"{WHOLE} My oboe is mended at last."
-NEW = "I now pay 55 euros for the Ashford parking permit."
+NEW = "I now pay 55 euros for the parking permit."
 STAFF = system_access("staff:ann")
 
 
@@ -78,11 +78,17 @@ def endpoint(settings) -> Iterator[Endpoint]:
         yield endpoint
 
 
+@pytest.fixture(autouse=True)
+def _as_minilm(monkeypatch) -> None:
+    """The model of the tests stands for the one whose cosines are known."""
+    monkeypatch.setattr(ActiveModel, "is_minilm", True)
+
+
 @pytest.fixture
 def told(alice, remember, endpoint) -> tuple[uuid.UUID, uuid.UUID]:
-    """An older and a newer memory of which the rules are unsure: they are linked, and nothing is retired."""
+    """An older memory and a newer one that probably gives a new value: they are linked, and nothing is retired."""
     ids = tell(alice, remember, OLD)
-    assert list(MemoryLink.objects.across_namespaces().values_list("kind", "confidence")) == [("supersedes", 0.6)]
+    assert list(MemoryLink.objects.across_namespaces().values_list("kind", flat=True)) == ["supersedes"]
     assert Memory.objects.across_namespaces().get(pk=ids[0]).retired_spans == []
     return ids
 
@@ -214,10 +220,9 @@ class TestChecked:
         assert UnsurePair.objects.across_namespaces().get().explanation == ""
         assert judge(later=timedelta(days=1)) == 0
 
-    def test_a_value_of_another_holder_is_refused(self, alice, remember, endpoint):
-        older, _ = tell(alice, remember, new=f"{NEW[:-1]}, and Anna pays 70 euros for hers.")
-        assert UnsurePair.objects.across_namespaces().count() == 1
-        endpoint.answer = to_all(new_value="70 euros")
+    def test_a_pair_that_has_become_anothers_is_refused(self, alice, told):
+        older, newer = told
+        Memory.objects.across_namespaces().filter(pk=newer).update(speaker="Anna")
 
         judge()
 
