@@ -42,7 +42,7 @@ from bench.settling.halves import LEARN, REPORT, cases_of
 from bench.settling.pairs import PAIRS, lines_of
 from memory.governance.update_score import WEIGHTS_FILE, compute_features, find_obstacle, list_features
 from memory.providers.embedding.registry import provider_for, read_configured_model
-from memory.text.analysis import cjk_share
+from memory.text.subjects import is_chinese
 
 MOST_CROSSED = 6000
 L2 = 2.0
@@ -65,7 +65,7 @@ class Pair:
 
     @property
     def chinese(self) -> bool:
-        return cjk_share(self.older) > 0.3
+        return is_chinese(self.older)
 
 
 def main() -> None:

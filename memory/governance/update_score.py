@@ -16,16 +16,18 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 
-from memory.text.analysis import cjk_share, terms
+from memory.text.analysis import terms
 from memory.text.moods import Mood, find_moods
 from memory.text.subjects import (
     content_terms,
     find_labels,
     find_names,
     find_people,
+    find_possession,
     find_subject,
     find_verb,
     find_years,
+    is_chinese,
     is_of_speaker,
     is_third_person,
     names_others,
@@ -90,7 +92,7 @@ def read(text: str) -> ParsedStatement:
     subject = find_subject(text)
     return ParsedStatement(
         text=text,
-        chinese=cjk_share(text) > 0.3,
+        chinese=is_chinese(text),
         terms=frozenset(terms(text)),
         subject=subject,
         subject_words=frozenset(tokens(subject)) if not _OPENS.match(subject) else frozenset(),
@@ -121,12 +123,16 @@ def find_obstacle(newer: str, older: str) -> str:
         return min(new.moods)
     if Mood.ASKS in old.moods:
         return "the older one asks"
+    if new.people and old.people and not new.people & old.people:
+        return "it is about other people"
     if find_people(new.subject) - old.people or (names_others(newer) and not names_others(older)):
         return "it is about other people"
     if not old.people and old.of_speaker and is_third_person(newer):
         return "it is about somebody else"
     if new.of_speaker != old.of_speaker and _has_other_holder(new, old):
         return "it is about somebody else"
+    if _has_other_possession(newer, older):
+        return "it is about another attribute or holder"
     for find in (find_years, _find_subject_labels):
         mine, theirs = find(newer), find(older)
         if mine and theirs and not mine & theirs:
@@ -140,6 +146,16 @@ def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
         holder = content_terms(old.subject)
         return bool(holder) and not holder & new.terms
     return bool(new.subject_names) and not new.subject_names & old.names and "over" in new.cues
+
+
+def _has_other_possession(newer: str, older: str) -> bool:
+    """Whether both give an attribute, and not the same one of the same holder: "Ada's birthday", "Ben's birthday"."""
+    mine, theirs = find_possession(newer), find_possession(older)
+    if mine is None or theirs is None:
+        return False
+    (holder, attribute), (former, other) = mine, theirs
+    same_holder = holder in former or former in holder
+    return not (same_holder and (attribute.startswith(other) or other.startswith(attribute)))
 
 
 def _find_subject_labels(statement: str) -> frozenset[str]:

@@ -20,6 +20,14 @@ _CHINESE_PREDICATE = re.compile(
     r"|会(?!议|员)|能|想|喜欢|爱|吃|喝|去|来|做|学|养|买|卖|交|付|租(?!房|金)|了|过|带|给|由|归|负责|写|讲|说(?!明)"
     r"|看|读|飞|跑|坐|唱|画|教(?!室|练|授|程)|打(?!印)|玩|听|送|挂|摆|装"
 )
+_DIGIT = re.compile(r"\d")
+_POSSESSION = re.compile(
+    r"(?:the |my |our )?(?P<holder>[^,;:]+?)['’]s (?P<attribute>[\w -]{2,30}?) (?:is|are|was|has|starts?|ends?|lasts?)\b",
+    re.IGNORECASE,
+)
+_CHINESE_POSSESSION = re.compile(
+    r"(?:我(?:将要|要)?(?:参加|去)的|我们?的?)?(?P<holder>[^，。]+?)(?:，[它他她])?的(?P<attribute>[^，。的]{1,8}?)(?:是|在|为|有|叫)"
+)
 _CHINESE_COPULAS = frozenset("是在叫姓为")
 _COPULAS = frozenset("am is are was were be 'm 's 're".split())
 _PEOPLE = frozenset(
@@ -62,11 +70,16 @@ _LABELS = re.compile(
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
+def is_chinese(sentence: str) -> bool:
+    """Whether `sentence` begins in Chinese; an address or a name in Latin letters may follow."""
+    return cjk_share(sentence[:12]) > 0.3
+
+
 @lru_cache(maxsize=1024)
 def find_subject(sentence: str) -> str:
     """What stands before the predicate of `sentence`; empty when it begins with it or none is found."""
-    if cjk_share(sentence) > 0.3:
-        match = _CHINESE_PREDICATE.search(sentence)
+    if is_chinese(sentence):
+        match = _CHINESE_PREDICATE.search(sentence) or _DIGIT.search(sentence)
         return sentence[: match.start()] if match else ""
     before = ""
     for match in _WORD.finditer(sentence):
@@ -82,11 +95,17 @@ def find_subject(sentence: str) -> str:
     return ""
 
 
+def find_possession(sentence: str) -> tuple[str, str] | None:
+    """Whose and which attribute a sentence gives: ("Ada", "birthday") of "Ada's birthday is …", 张文博的生日是…; or None."""
+    match = (_CHINESE_POSSESSION if is_chinese(sentence) else _POSSESSION).match(sentence)
+    return (match["holder"].strip().lower(), match["attribute"].strip().lower()) if match else None
+
+
 @lru_cache(maxsize=1024)
 def find_verb(sentence: str) -> str:
     """The verb that the predicate of `sentence` begins with, as an index term; "be" for a copula, "" for none found."""
     rest = sentence[len(find_subject(sentence)) :]
-    if cjk_share(sentence) > 0.3:
+    if is_chinese(sentence):
         match = _CHINESE_PREDICATE.match(rest)
         return "" if match is None else "be" if match.group() in _CHINESE_COPULAS else match.group()[0]
     match = _WORD.search(rest)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from memory.text.subjects import find_labels, find_names, find_people, find_subject, is_of_speaker, is_third_person
+from memory.text.subjects import (
+    find_labels,
+    find_names,
+    find_people,
+    find_possession,
+    find_subject,
+    is_of_speaker,
+    is_third_person,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +39,13 @@ def test_labels_tell_one_of_a_series_from_another():
     assert find_labels("The third room") == {"third"}
     assert find_labels("January's electricity") == {"january"}
     assert find_labels("第三章") == {"第三"}
+
+
+def test_whose_attribute_it_is():
+    assert find_possession("Ada's birthday is in May.") == ("ada", "birthday")
+    assert find_possession("张文博的生日是4月5日。") == ("张文博", "生日")
+    assert find_possession("我将要参加的书法之旅，它的规模是四百人。") == ("书法之旅", "规模")
+    assert find_possession("The rent is 900.") is None
 
 
 def test_names_are_capitalised_words():
