@@ -42,9 +42,7 @@ class AnswerSource:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """Holds everything that a search for the question found. `no_answer`: why the question gets no answer; None if it
-    does.
-    """
+    """Holds everything that a search for the question found. `no_answer`: why the question gets no answer, or None."""
 
     scope: Scope
     session: str

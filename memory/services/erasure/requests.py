@@ -38,8 +38,8 @@ _HELD_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Names the memories to erase: exactly one of the four is given. A speaker's memories are the turns under exactly
-    that name.
+    """Names the memories to erase; exactly one field is given. A speaker's memories are the turns under exactly that
+    name.
     """
 
     memory_ids: tuple[uuid.UUID, ...] = ()
@@ -238,7 +238,7 @@ _CONDITIONS = {
     ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
     ErasureTarget.NAMESPACE: "true",
 }
-# When an erasure is repeated: the memories that it named, and those that existed when it was requested.
+# A repeated erasure covers the memories that it named, and those that existed when it was requested.
 _AGAIN_ALL = """
 m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
     %(whole)s OR m.session = %(session)s AND %(session)s <> ''

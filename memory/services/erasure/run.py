@@ -1,4 +1,4 @@
-"""Carries an erasure out in batches. It can resume after a kill, can run twice, and ends with a proof.
+"""Carries an erasure out in batches. It resumes after a kill, is idempotent, and ends with a proof.
 
 t stays correct next to concurrent work as follows:
 - The request has written down the ids (`ErasedMemory`); from then on no query keeps a pack with one of them.
@@ -69,11 +69,11 @@ Clock = Callable[[], datetime]
 
 
 class _Later(Exception):
-    """Says that the job's time is over; the next job continues."""
+    """Signals that the job's time is over; the next job continues."""
 
 
 class _StillHeld(Exception):
-    """Says that some erased words are still there, or there again."""
+    """Signals that something erased is still there, or there again."""
 
 
 def carry_out(

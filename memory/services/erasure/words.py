@@ -47,8 +47,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 _HAS_CJK = re.compile(f"[{CJK}]")
 _APPLICATIONS = ("memory", "django_q")
 
-# A statement in one of these tables may stay, and explains why the records that the server derived from it say the
-# same.
+# A statement in one of these tables may stay, and explains why records that the server derived from it say the same.
 SAID = frozenset({"memory_memory", "memory_memoryversion", "memory_quarantineditem", "memory_document"})
 # People, clients and operators write in these: matches are counted, and stay. All other tables are the server's.
 OWN = frozenset(

@@ -55,7 +55,7 @@ class ActiveModel:
         return self.provider_name == "minilm"
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns vectors, float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another
+        """Embeds texts, float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another
         length.
         """
         return self.check(self.provider.embed(texts))
@@ -146,8 +146,7 @@ def _beside() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
-# Keys are the model, the caller's reach, so that timing does not reveal others' questions, and a digest instead of
-# text.
+# Keys: the model, the caller's reach, so that timing does not reveal others' questions, and a digest instead of text.
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # Keyed by model: a process uses one model, and for a moment also a former one.
 _requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)

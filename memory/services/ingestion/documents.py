@@ -1,4 +1,4 @@
-"""Documents: long texts that are cut into chunks, each a memory that knows its document and its place in it."""
+"""Stores documents, long texts cut into chunks; each chunk is a memory that knows its document and its place in it."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def put_document(
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """Holds a document ready to be written: its chunks, their terms and positions, and vectors (None: the worker makes
-    them).
+    """Holds a document ready to be written: its chunks, their terms, positions and vectors (None: the worker
+    makes them).
     """
 
     document: NewDocument
@@ -235,7 +235,7 @@ def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
 
 
 def _drop_originals(scope: Scope, row: Document) -> None:
-    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until then."""
+    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until it is read."""
     former = DocumentFile.objects.in_scope(scope).filter(document_key=row.id, finished_at__isnull=False)
     DocumentFilePart.objects.in_scope(scope).filter(file_id__in=former.values("id")).delete()
 
@@ -343,8 +343,8 @@ def _insert(
     *,
     suspected: Collection[uuid.UUID],
 ) -> None:
-    """Writes the chunks of a document that has none, with their postings, vectors and counts; `suspected` ones wait for
-    review.
+    """Writes the chunks of a document that has none, with postings, vectors and counts; `suspected` ones wait
+    for review.
     """
     own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
     made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)

@@ -133,9 +133,7 @@ def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetim
 
 
 def _ask_for_vectors() -> None:
-    """Has the worker embed memories without vectors. The memories are stored: on an error the schedule finds them
-    later.
-    """
+    """Has the worker embed memories without vectors. They are stored: on an error the schedule finds them later."""
     try:
         queue.enqueue(queue.EMBED_PENDING)
     except DatabaseError as error:
@@ -253,8 +251,8 @@ def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
 
 
 def append_to_windows(rows: Sequence[MemoryRow], *, now: datetime) -> bool:
-    """Adds the rows to their session windows, and sufficiently important ones to working memory; False (logged) when
-    Redis is away.
+    """Adds the rows to their session windows, and important ones to working memory; False (logged) when Redis
+    is away.
     """
     messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)
     noted: dict[int, list[uuid.UUID]] = defaultdict(list)

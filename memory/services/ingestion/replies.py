@@ -33,7 +33,7 @@ GONE = "What it quotes was deleted."
 
 
 class SourceGone(Exception):
-    """Says that a memory that a reply quotes was erased before the reply was stored."""
+    """Signals that a memory that a reply quotes was erased before the reply was stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class FairBroker(ORM):
         self._pause = settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.list_key, {}).get("poll", Conf.POLL)
 
     def dequeue(self) -> list[tuple[int, str]] | None:
-        """Returns the next message as (id, payload); [] when another cluster was faster, None after a pause without
-        messages.
+        """Returns the next message as (id, payload); [] when another cluster was faster, None after a pause
+        without any.
         """
         self.get_connection()
         started = time.monotonic()
@@ -75,8 +75,8 @@ class FairBroker(ORM):
             self.follow_turns()
         message = self._look()
         if message is None:
-            # Scanning the messages that wait for a later attempt takes only a small part of the time, however many
-            # there are.
+            # Scanning messages that wait for a later attempt takes only a small part of the time, however many there
+            # are.
             time.sleep(max(self._pause, 10 * (time.monotonic() - started)))
             return None
         self._rotation.advance(message.lane, message.key)

@@ -40,7 +40,7 @@ LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
 LAG_SECONDS = 10.0
 
-# Count only jobs that were never begun, so that a job between two attempts stops no other. Other priorities have
+# Only jobs that were never begun count, so that a job between two attempts stops no other. Other priorities have
 # separate workers.
 _OTHERS = """
 SELECT EXISTS (
@@ -51,9 +51,7 @@ SELECT EXISTS (
 
 
 def share_of(load: float | None, lag: timedelta = timedelta()) -> float:
-    """Returns the share of its time that work may take (0 to 1) at this number of requests in flight; None:
-    unknown load.
-    """
+    """Returns the share of its time that work may take (0 to 1) with `load` requests in flight; None: unknown load."""
     if load is None:
         share = UNKNOWN_SHARE
     elif load < QUIET:
@@ -66,9 +64,7 @@ def share_of(load: float | None, lag: timedelta = timedelta()) -> float:
 
 @dataclass(slots=True)
 class LoadReader:
-    """Averages the requests in flight between two readings of the sum in Redis. The load is 0 before the
-    second reading.
-    """
+    """Averages the requests in flight between two readings of the sum in Redis. The load is 0 before the second one."""
 
     load: float | None = 0.0
     _seconds: float | None = None
@@ -93,9 +89,7 @@ class LoadReader:
 
 @dataclass(slots=True)
 class _Process:
-    """Caches the load and the lag of new turns in this process, and the pause that the last job left to the
-    next one.
-    """
+    """Caches the load and the lag of new turns in this process, and the pause that the last job left to the next."""
 
     reader: LoadReader = field(default_factory=LoadReader)
     owed: float = 0.0

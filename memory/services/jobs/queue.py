@@ -113,8 +113,8 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
 
 
 def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: int | None = None) -> list[str]:
-    """Queues jobs as `enqueue` does, with each of these arguments, which differ, and share a namespace if the kind has
-    one.
+    """Queues jobs as `enqueue` does, with each of these arguments, which differ; all are of one namespace if
+    the kind is.
     """
     priority = JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority
     namespace_id = int(every[0][0]) if kind.of_namespace else 0

@@ -1,6 +1,4 @@
-"""Reports the waiting jobs by priority and by namespace, and since when they wait; and waits until the queue
-is empty.
-"""
+"""Reports the waiting jobs by priority and by namespace, and since when they wait; waits until the queue is empty."""
 
 from __future__ import annotations
 
@@ -91,9 +89,7 @@ class QueueStatus:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Holds the result of a wait: whether the queue is idle, after how many seconds, and the jobs and turns
-    left if not.
-    """
+    """Holds the result of a wait: whether the queue is idle, after how many seconds, and the jobs and turns left."""
 
     is_idle: bool
     seconds: float
@@ -102,9 +98,7 @@ class Waited:
 
 
 def queue_status(access: Access, *, namespaces: Collection[str] | None = None, now: datetime) -> QueueStatus:
-    """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for an unreachable
-    one.
-    """
+    """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for any other."""
     access = _narrow(access, namespaces)
     reached = _reach(access)
     by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reached, prepared=False)}
@@ -118,9 +112,7 @@ def queue_status(access: Access, *, namespaces: Collection[str] | None = None, n
 
 
 def describe_overdue(*, now: datetime) -> str:
-    """Names the priorities whose jobs wait for longer than BEGUN_WITHIN, with the longest wait; "" if there
-    are none.
-    """
+    """Names the priorities whose jobs wait longer than BEGUN_WITHIN, with the longest wait; "" if there are none."""
     with reach.across_namespaces():
         rows = fetch(_UNBEGUN, {}, prepared=False)
     overdue = [(JobPriority(number), now - oldest) for number, oldest in rows]

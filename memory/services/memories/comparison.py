@@ -44,8 +44,7 @@ _PEOPLE = (Role.USER,)
 READ_AHEAD = 16
 # Fields that are read of earlier memories.
 _READ = ("namespace", "role", "speaker", "text", "context", "metadata", "state", "content_hash", "retired_spans")
-# A memory's metadata names under this key the ids of the memories that it is feedback on; at most MAX_NAMED are
-# compared.
+# This key of a memory's metadata names the ids of the memories that it is feedback on; at most MAX_NAMED are compared.
 FEEDBACK_ON = "feedback_on"
 MAX_NAMED = 200
 

@@ -53,9 +53,7 @@ class _Sources:
 
 
 def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
-    """Brings the memories that rest on the session's memories in step with them; returns how many changed.
-    Idempotent.
-    """
+    """Brings memories that rest on the session's memories in step with them; returns how many changed. Idempotent."""
     own = Memory.objects.in_scope(scope).in_session(session)
     # A person's preference, and a reply, may rest on several sessions.
     resting = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=own.values("pk"))
@@ -139,9 +137,7 @@ def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory
 
 
 def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Tells whether the turns hold, and the remaining text of turns changed since they were read still says
-    the fact.
-    """
+    """Tells whether the turns hold, and the rest of those changed since they were read still says the fact."""
     held = _list_holding(links, sources)
     if len(held) < len(links):
         return False

@@ -132,7 +132,7 @@ def _retire(
 
 
 def _list_open(known: Sequence[RetiredBefore], retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
-    """Leaves out statements retired already, and those that a person took back: these are never retired again."""
+    """Leaves out statements retired already, and statements that a person took back, which are never retired again."""
     ended = {one.start for one in known if one.ended}
     return [
         one
@@ -210,8 +210,8 @@ class _NewLink:
 def _list_links(
     comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory], both_hold: Container[uuid.UUID]
 ) -> list[_NewLink]:
-    """Lists the memory's links to the memories that give way to it, except those that a person or a language model says
-    hold together with it; to the memories that it contradicts; and to those that say the same.
+    """Lists the memory's links to memories that give way to it, unless a person or a language model says that both
+    hold; to memories that it contradicts; and to memories that say the same.
     """
     settled = comparison.settled
     links = [
@@ -226,18 +226,14 @@ def _list_links(
 
 
 def _list_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory]) -> list[Linked[uuid.UUID]]:
-    """Lists the memories that give way to the memory, except those that a language model judged to hold
-    together with it.
-    """
+    """Lists the memories that give way to the memory, unless a language model judged that both hold."""
     linked = comparison.settled.linked
     held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked) if linked else ()
     return [one for one in linked if (one.key, one.start) not in held]
 
 
 def _list_unsure(comparison: MemoryComparison) -> list[Linked[uuid.UUID]]:
-    """Lists the links without a retirement, about which a language model may be asked; none if no model is
-    configured.
-    """
+    """Lists links without a retirement, about which a language model may be asked; none if no model is configured."""
     settled = comparison.settled
     if not settled.linked or unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         return []

@@ -106,7 +106,7 @@ def retire(
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
-    """Has retired statements of the memory count again, for good: all of them, or those that begin at `starts`.
+    """Has retired statements of the memory count again, for good: all of them, or only statements starting at `starts`.
 
     Sets `retired_spans`, `terms` and `length` of the memory; returns how many statements count again.
     """
@@ -130,7 +130,7 @@ def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None
 
 
 def remaining_text_after(memory: Memory, *, by: Collection[UUID]) -> str:
-    """Returns the text by which the memory is searched once the statements that these newer memories retired
+    """Returns the text by which the memory is searched once statements that these newer memories retired
     count again.
     """
     rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
@@ -138,7 +138,7 @@ def remaining_text_after(memory: Memory, *, by: Collection[UUID]) -> str:
 
 
 def retire_again(memory: Memory, *, starts: Collection[int]) -> int:
-    """Undoes the withdrawal of statements that begin at `starts`; sets the fields that `withdraw` sets,
+    """Undoes the withdrawal of statements that begin at `starts`; sets the fields that `withdraw` sets;
     returns how many.
     """
     count = _rows(memory).filter(withdrawn_at__isnull=False, start__in=starts).update(withdrawn_at=None)

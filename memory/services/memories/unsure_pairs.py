@@ -1,6 +1,4 @@
-"""Stores the pairs of statements that the rules of settling are unsure of: those that wait for a language model, and
-its verdicts about the others.
-"""
+"""Stores pairs of statements that the rules of settling are unsure of, and a language model's verdicts about them."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def note(
     *,
     now: datetime,
 ) -> None:
-    """Stores the pairs of `newer` that were never judged with these texts; inside the transaction that locks all
+    """Stores the pairs of `newer` that were never judged with these texts; in the transaction that locks all
     memories.
     """
     likely = sorted(unsure, key=lambda one: -one.decision.confidence)[:MOST_OF_A_MEMORY]
@@ -111,9 +109,7 @@ def in_words(explanation: str) -> str:
 
 
 def figures() -> dict[str, int]:
-    """Counts the waiting pairs and the pairs with each verdict, on the whole server, each count up to
-    COUNTED_AT_MOST.
-    """
+    """Counts the waiting pairs and the pairs with each verdict, on the whole server, each up to COUNTED_AT_MOST."""
     names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
     rows = [UnsurePair.objects.across_namespaces().filter(verdict=verdict) for verdict in names]
     return dict(zip(names.values(), count_each(*rows, most=COUNTED_AT_MOST), strict=True))

@@ -34,7 +34,7 @@ UNKNOWN = "unknown (Redis is away)"
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Counts memories out of retrieval, and those that wait for their vector."""
+    """Counts memories out of retrieval, and memories that wait for their vector."""
 
     archived: int
     pending_embeddings: int
@@ -116,9 +116,7 @@ def queues() -> list[dict[str, Any]]:
 
 
 def worker_heartbeat() -> str:
-    """Returns `alive`, `no heartbeat`, or that the heartbeat is unknown because Redis, which keeps it, is
-    unavailable.
-    """
+    """Returns `alive`, `no heartbeat`, or that the heartbeat is unknown because Redis, which keeps it, is away."""
     try:
         beating = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):

@@ -1,6 +1,4 @@
-"""Reports the current state: work that waits for a person, running components, and the savings of condensing
-over time.
-"""
+"""Reports the current state: work that waits for a person, running components, and the savings of condensing."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ COUNTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Counts the work that waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at
-    COUNTED_AT_MOST.
-    """
+    """Counts work that waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at COUNTED_AT_MOST."""
 
     failed_jobs: int
     stuck_jobs: int
@@ -48,7 +44,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """Holds the state of a tier, probed now. `milliseconds` is None when it did not answer; `size` counts units of
+    """Holds the state of a tier, probed now. `milliseconds` is None without an answer; `size` counts units of
     `unit`.
     """
 
@@ -154,9 +150,7 @@ GROUP BY 1
 
 
 def list_condensed(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
-    """Sums the tokens of summarised turns and of their summaries for every step from `since` on, also the
-    empty ones.
-    """
+    """Sums the tokens of summarised turns and of their summaries for every step from `since` on, also empty ones."""
     since = since.replace(second=0, microsecond=0)
     parameters = {
         "step": step,

@@ -130,7 +130,7 @@ def start(ask: Ask) -> Started:
 
 
 def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Changes | None = None) -> SearchResult:
-    """Finds the memories that answer best, among those that `ask` allows; of a long one, the part that answers.
+    """Finds the memories that answer best, within the limits of `ask`; of a long one, the part that answers.
 
     Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: the result of `start(ask)`;
     `changes`: as `retrieve` takes them.
@@ -180,9 +180,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
 
 
 def follow_policy(scope: Scope, question: Question, model: ActiveModel) -> Question:
-    """Applies the namespace's policy to the question: whether topics rank, and whether a request for advice finds
-    preferences.
-    """
+    """Applies the namespace's policy: whether topics rank, and whether a request for advice finds preferences."""
     policy = in_force(scope.namespace_id).policy
     if policy.tree == TreeUse.RANK:
         question = replace(question, ranks_topics=True)

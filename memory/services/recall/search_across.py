@@ -78,7 +78,7 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
 
 
 def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
-    """Names the owner of each hit: its `namespace`, and the cube in it as `cube` (None if it holds none)."""
+    """Names the owner of each hit: its `namespace`, and that namespace as a `cube` (None if it is no cube)."""
     scopes = {one.scope for one in hits}
     with reach.within(*(scope.namespace_id for scope in scopes)):
         described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}

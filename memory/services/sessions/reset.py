@@ -102,7 +102,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         put_away_replies(scope, Memory.objects.in_scope(scope).filter(deleting), now=now)
         removed = entries.remove_chunks(scope, documents=identities, now=now)
         removed += entries.remove_session(scope, session=session, now=now)
-        # Every obstacle has been found by now, and the window is deleted last because it cannot be rolled back.
+        # Every other obstacle has been found by now; if the window is unavailable, the transaction rolls back.
         redis_keys = window.forget(scope.namespace_id, session)
         deleted = Deleted(
             redis_keys,
@@ -113,7 +113,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             quarantined,
             hidden,
         )
-        # The memories are gone, so that the work done for them until now is visible.
+        # The memories are gone, so that all work that settling did for them is visible here.
         recompare.ask_of_authors(scope.namespace_id, turns)
         Session.objects.in_scope(scope).filter(name=session).update(
             message_count=0, summarised_turn=0, summary_requested_at=None

@@ -102,9 +102,7 @@ def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """Holds a summary to rewrite. `read`: the marked memories as they were read; `turns`: those whose lines are
-    rewritten.
-    """
+    """Holds a summary to rewrite. `read`: the marked memories as they were read; `turns`: the sources of new lines."""
 
     card: Condensation
     read: dict[UUID, tuple[datetime, int | None]]

@@ -153,9 +153,7 @@ def strictest(gate: GatePolicy) -> GatePolicy:
 
 
 def _write_answer(text: TrainingText, question: TrainingText | None) -> str:
-    """Returns the text that the model learns to say: answers and facts unchanged, a person's words as a
-    report of them.
-    """
+    """Returns the text that the model learns to say: answers and facts unchanged, a person's words as a report."""
     if question is not None or text.is_fact or text.role != Role.USER:
         return text.text
     return report(text.text, text.speaker)

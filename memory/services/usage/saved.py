@@ -34,8 +34,8 @@ GROUP BY 1
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """Counts the packs of some days: the tokens of the histories they stand for, and of their own texts, at
-    most as many.
+    """Counts the packs of some days: the tokens of the histories they stand for, and of their own texts,
+    capped at those.
     """
 
     packs: int = 0
