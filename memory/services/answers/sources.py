@@ -82,7 +82,7 @@ def find_sources(
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:
-    """Numbers the hits; marks those that the pack's text shows, also as latest messages or durable memories."""
+    """Lists the numbered hits that the pack's text has room for, or shows as latest messages or durable memories."""
     told = {
         item["id"]: item
         for section in found.pack["manifest"]["sections"]

@@ -90,8 +90,8 @@ def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
 
 
 def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Adds the facts and replies that rest on these memories and are not named yet, and those that rest on them in
-    turn, locked; none under a legal hold, and no fact that another memory states independently.
+    """Adds the facts and replies that rest on these memories and are not named yet, and all that rest on them in turn,
+    locked; none under a legal hold, and no fact that another memory states independently.
 
     Writers of facts lock their sources: facts stored before the erasure has the lock are seen here, and later writers
     find their sources gone. Inside the transaction that deletes the memories.

@@ -238,7 +238,7 @@ _CONDITIONS = {
     ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
     ErasureTarget.NAMESPACE: "true",
 }
-# A repeated erasure covers the memories that it named, and those that existed when it was requested.
+# A repeated erasure covers the memories that it named, and memories of its target that existed when it was requested.
 _AGAIN_ALL = """
 m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
     %(whole)s OR m.session = %(session)s AND %(session)s <> ''

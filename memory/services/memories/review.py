@@ -66,7 +66,8 @@ def decide(
 
 
 def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
-    """Lists the memory, the memories that it contradicts or that contradict it, those that these contradict, and so on.
+    """Lists the memory, the memories that it contradicts or that contradict it, the memories these contradict, and so
+    on.
 
     Lists only memories that hold, at most MAX_GROUP, in the order of their times. Raises NotFound for a memory that
     does not hold.

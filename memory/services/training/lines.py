@@ -76,7 +76,7 @@ class TrainingLines:
         self._put(TrainingFile.PREFERENCE, material, pair, [*used, material.formerly])
 
     def write(self, file: TrainingFile) -> bytes:
-        """Writes the file: a line of JSON each, in the order in which they were added, names sorted."""
+        """Returns the file's bytes: a line of JSON each, in the order in which they were added, names sorted."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(orjson.dumps(line, option=options) for line in self.files[file].values())
 
