@@ -1,10 +1,11 @@
-"""Question and answer as turns of a session: both are remembered together, when the answer is complete.
+"""Stores a question and its answer as turns of a session, together, when the answer is complete.
 
-So the turns of two chats at once in one session stand in pairs, in the order in which they were answered. Where there
-is no answer, because nothing answers or a model broke off, the question alone is remembered, and no half answer.
+The turns of two concurrent chats in one session therefore stand in pairs, in the order in which they were answered.
+Without an answer, because nothing answers or a model broke off, only the question is remembered, and no half answer.
 
-An answer is remembered with the memories that it quotes, and goes with them. One that quotes another namespace is not
-remembered, because whoever governs that namespace may erase what it says, or end the share: the question alone is.
+An answer is remembered with links to the memories that it quotes, and is erased with them. An answer that quotes
+another namespace is not remembered, because that namespace's owner may erase the quoted words or end the share; only
+the question is remembered then.
 """
 
 from __future__ import annotations
@@ -36,9 +37,8 @@ from memory.types import Idempotency, NewMemory, Outcome, Scope
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a caller asks in a session: `asked` are the turns up to the question, none of them stored yet.
-
-    `clock` tells when the answer is complete.
+    """Holds the turns that a caller asks in a session: `asked` ends with the question, and none of it is stored yet.
+    `clock` gives the time at which the answer is complete.
     """
 
     scope: Scope
@@ -50,7 +50,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class RememberedTurn:
-    """What became of a turn that was said in `role`."""
+    """Holds the outcome of storing a turn said in `role`."""
 
     role: str
     outcome: Outcome
@@ -58,16 +58,16 @@ class RememberedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and what was remembered of its exchange; None: nothing was to be."""
+    """Holds an answer, and the outcomes of the stored turns; None if nothing was to be stored."""
 
     answer: CitedAnswer
     remembered: list[RememberedTurn] | None = None
 
 
 def find_reply(exchange: Exchange) -> Reply | None:
-    """The reply already given to the exchange's Idempotency-Key, if any.
+    """Finds the reply already given to the exchange's Idempotency-Key, if any.
 
-    Raises IdempotencyConflict when that was to another body, Conflict when it is not kept any more.
+    Raises IdempotencyConflict when that reply was to another body, Conflict when it is no longer kept.
     """
     record = answers.find_answer(exchange.idempotency) if exchange.idempotency else None
     if record is None:
@@ -95,9 +95,9 @@ def reply(sources: AnswerSources, exchange: Exchange | None) -> Reply:
 
 
 def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator[AnswerEvent | Reply]:
-    """The events of the answer; in the place of the whole answer the reply.
+    """Yields the events of the answer, and the reply in place of the whole answer.
 
-    When the model breaks off, or the caller leaves, the question alone is remembered. Raises LLMUnavailable, whose
+    When the model breaks off, or the caller leaves, only the question is remembered. Raises LLMUnavailable, whose
     detail says so.
     """
     try:
@@ -131,7 +131,7 @@ def _remember(exchange: Exchange, answered: CitedAnswer, sources: AnswerSources)
 
 
 def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UUID] | None:
-    """The memories that the answer quotes; None when it says, or a model may say, what another namespace holds."""
+    """Lists the memories that the answer quotes; None when it says, or a model may say, words of another namespace."""
     home = sources.scope.namespace
     others = {identity for identity, whose in sources.found.whose.items() if whose["namespace"] != home}
     quoted = [quote.memory_id for quote in answered.quotes]
@@ -145,9 +145,9 @@ def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UU
 
 
 def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID] | None) -> Reply:
-    """Stores what was asked and, unless `quoted` is None, the answer, linked to what it quotes.
+    """Stores the question and, unless `quoted` is None, the answer, linked to the memories that it quotes.
 
-    Raises SourceGone when a memory that it quotes is gone; nothing is stored then.
+    Raises SourceGone when a quoted memory is gone; nothing is stored then.
     """
     told: list[NewMemory] = []
     if quoted is not None:
@@ -188,7 +188,7 @@ def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID
 
 
 def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
-    """Remembers what was asked, under a key of its own: a repeat of the request brings the answer alone."""
+    """Remembers the question, under a separate key: a repeat of the request returns only the answer."""
     if exchange is None:
         return []
     key = _key_of_question(exchange.idempotency) if exchange.idempotency else None
@@ -199,7 +199,7 @@ def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
 
 
 def _note_write(exchange: Exchange) -> None:
-    """Before the caller is told, also where a stream tells it."""
+    """Notes the write before the caller gets the outcome, also in a stream."""
     note_write(actor=exchange.scope.actor, namespace_ids=[exchange.scope.namespace_id])
 
 
@@ -220,7 +220,7 @@ def _name_pack(answered: CitedAnswer) -> str | None:
 
 
 def _keep(scope: Scope, answered: CitedAnswer, remembered: Sequence[RememberedTurn]) -> None:
-    """Keeps the reply with its pack, which goes when a memory that it holds is erased, and so does the reply."""
+    """Keeps the reply with its pack; both are deleted when a memory in the pack is erased."""
     packs = ContextPack.objects.in_scope(scope).filter(pk__in=[answered.pack_id])
     with transaction.atomic():
         for pack in packs.select_for_update():

@@ -1,4 +1,4 @@
-"""Answers in the words of the memories: the excerpts of the best hits that say most, word for word."""
+"""Answers in the words of the memories: quotes the most informative excerpts of the best hits, word for word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory.text.tokens import count_tokens
 
 log = logging.getLogger("memos.answers")
 
-# Of so many of the best hits excerpts are quoted.
+# Only this many of the best hits are quoted.
 QUOTED_HITS = 10
 NOTHING_FITS_ZH = "已存的记忆都回答不了这个问题。"
 # The excerpts were chosen by their words alone.
@@ -30,11 +30,12 @@ WORDS_ONLY = Degradation.ANSWER_BY_WORDS_ONLY.value
 
 
 def extract_answer(sources: AnswerSources) -> CitedAnswer:
-    """The excerpts that answer best, in at most `max_tokens` of the terms, or the sentence that says there is none.
+    """Returns the excerpts that answer best, in at most `max_tokens` of the terms, or the sentence that says there is
+    none.
 
-    Where the question asks when, each line has its dates; what a newer memory says otherwise is quoted beside the older
-    words. A suspected memory is marked as a quotation. An answer that nothing fits into says so, whatever `max_tokens`
-    is.
+    If the question asks for a time, each line has its dates. A newer memory that says otherwise is quoted next to the
+    older words. A suspected memory is marked as a quotation. When nothing fits, the sentence is returned whatever
+    `max_tokens` is.
     """
     found, question = sources.found, sources.ask.text
     if sources.no_answer:
@@ -71,7 +72,7 @@ def extract_answer(sources: AnswerSources) -> CitedAnswer:
 def without_answer(
     question: str, found: QueryAnswer, reason: NoAnswer, *, degraded: Sequence[str] | None = None
 ) -> CitedAnswer:
-    """The answer that says that there is none."""
+    """Returns an answer that says that no memory answers the question."""
     text = nothing_fits(question)
     return CitedAnswer(
         text=text,
@@ -87,7 +88,7 @@ def without_answer(
 
 
 def nothing_fits(question: str) -> str:
-    """The sentence that says that no memory answers, in Chinese to a Chinese question."""
+    """Returns the sentence that says that no memory answers, in Chinese to a Chinese question."""
     return NOTHING_FITS_ZH if cjk_share(question) > 0.5 else NOTHING_FITS
 
 
@@ -105,7 +106,7 @@ def _source(hit: Hit) -> Source:
 
 
 def _likeness(question: str, candidates: Sequence[Excerpt]) -> list[float] | None:
-    """The cosine of each excerpt to the question; None when the embedding model is away."""
+    """Returns the cosine of each excerpt to the question; None when the embedding model is unavailable."""
     try:
         vectors = active_model(choose=False).embed([question, *(one.text for one in candidates)])
     except EmbeddingUnavailable as error:
@@ -115,7 +116,7 @@ def _likeness(question: str, candidates: Sequence[Excerpt]) -> list[float] | Non
 
 
 def _quotes(composed: Composed, hits: Sequence[Hit]) -> list[Quote]:
-    """What the answer quotes, in its order, each with the place of the number behind it."""
+    """Lists the quotes of the answer in order, each with the position of the citation number behind it."""
     whose = {hit.id: (hit.speaker, hit.place) for hit in hits}
     quotes: list[Quote] = []
     done = 0

@@ -18,10 +18,10 @@ from memory.types import NewMemory, Scope
 
 @dataclass(frozen=True, slots=True)
 class AnswerTerms:
-    """How a question is to be answered: in at most `max_tokens`; by quotes where `model` is None.
+    """Holds how to answer a question: in at most `max_tokens`; by quotes if `model` is None.
 
-    `schema`: what the model's JSON follows. `question`: all that is asked, where the search takes only a part of it.
-    `told`: what was said before it and is no memory yet.
+    `schema`: the schema of the model's JSON. `question`: the whole question, if the search takes only a part of it.
+    `told`: earlier turns that are not memories yet.
     """
 
     max_tokens: int
@@ -33,7 +33,7 @@ class AnswerTerms:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """The hit that is cited as `n`. `shown`: whether its line stands in the pack's text."""
+    """Represents the hit that is cited as `n`. `shown`: whether its line stands in the pack's text."""
 
     n: int
     hit: Hit
@@ -42,7 +42,7 @@ class AnswerSource:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """All that a question brought back. `no_answer` says why it is not to be answered; None where it is."""
+    """Holds everything that a search for the question found. `no_answer`: why the question gets no answer, or None."""
 
     scope: Scope
     session: str
@@ -54,12 +54,12 @@ class AnswerSources:
 
     @property
     def question(self) -> str:
-        """All that is asked."""
+        """Returns the whole question."""
         return self.terms.question or self.ask.text
 
     @property
     def pack_id(self) -> uuid.UUID | None:
-        """The context pack that holds what was found."""
+        """Returns the id of the context pack that holds the hits."""
         return self.found.pack_id
 
 
@@ -69,8 +69,8 @@ def find_sources(
     """Searches, and keeps a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
     whether anything is answered, as it decides `answerable`.
 
-    For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: as `query` takes
-    it. Raises EmbeddingUnavailable, SearchTimedOut.
+    For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: other namespaces, as in `query`.
+    Raises EmbeddingUnavailable, SearchTimedOut.
     """
     room = count_pack_tokens(PromptForm.ANSWER) if terms.model else None
     found = query(scope, ask, session=session, max_tokens=room, beside=beside)
@@ -82,7 +82,7 @@ def find_sources(
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:
-    """The hits that the pack's text has room for, or shows among the latest messages or the durable memories."""
+    """Lists the numbered hits that the pack's text has room for, or shows as latest messages or durable memories."""
     told = {
         item["id"]: item
         for section in found.pack["manifest"]["sections"]

@@ -1,4 +1,4 @@
-"""The worker, its queue, the jobs that failed and the schedules."""
+"""Checks the worker, its queue, the failed jobs and the schedules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def worker() -> Finding:
 
 
 def queue(*, now: datetime) -> Finding:
-    """Whether the jobs of each priority are begun in time."""
+    """Checks that the jobs of each priority are begun in time."""
     if overdue := describe_overdue(now=now):
         fix = f"no worker, or too few (MEMOS_JOB_WORKERS, of bulk ones MEMOS_JOB_LONG_WORKERS); {START_WORKER}"
         return Finding(WARN, "queue", overdue, fix)
@@ -33,7 +33,7 @@ def queue(*, now: datetime) -> Finding:
 
 
 def lag(*, now: datetime) -> Finding:
-    """How long new turns wait for what is made of them in the background."""
+    """Measures how long new turns wait for their background processing."""
     found = measure_lag(system_access("doctor"), now=now)
     what = f"read for names after {found.entities.total_seconds():.0f} s, "
     what += f"compared with earlier ones after {found.settling.total_seconds():.0f} s"
@@ -59,7 +59,7 @@ def failures() -> Finding:
 
 
 def webhooks() -> Finding:
-    """Whether webhooks take what they are sent."""
+    """Checks that webhook receivers accept their deliveries."""
     counts = count_webhooks(system_access("doctor"))
     if not counts.disabled and not counts.failing:
         return Finding(OK, "webhooks", f"{counts.waiting} deliveries wait, none is failing")
@@ -69,7 +69,7 @@ def webhooks() -> Finding:
 
 
 def schedules(*, wanted: Collection[str], now: datetime) -> Finding:
-    """Whether all are there, run on time and do not fail again and again."""
+    """Checks that every schedule exists, runs on time and does not fail repeatedly."""
     states = [state for state in schedule_states(now=now) if state.name in wanted]
     missing = sorted(set(wanted) - {state.name for state in states})
     if missing:

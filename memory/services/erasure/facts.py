@@ -1,4 +1,4 @@
-"""Facts that came of memories, and replies that quoted them, while these were being erased."""
+"""Finds the facts and replies that came of memories while these were being erased."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id IN (
     WHERE l.namespace_id = %(namespace_id)s AND l.other_id = ANY(%(memory_ids)s::uuid[]) AND l.kind = 'derived_from')
 ORDER BY m.id FOR UPDATE
 """
-# A statement of its own, which sees what whoever held the facts before has cleared of their links.
+# This is a separate statement, so that it sees the links that a previous lock holder has cleared.
 _LIST_UNSUPPORTED = """
 SELECT f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
 WHERE NOT EXISTS (
@@ -31,7 +31,7 @@ WHERE NOT EXISTS (
   AND NOT EXISTS (SELECT FROM memory_erasedmemory n
                   WHERE n.namespace_id = %(namespace_id)s AND n.erasure_id = %(erasure_id)s AND n.memory_id = f.id)
 """
-# The window and the summaries of a session tell what a reply says.
+# The window and the summaries of a session repeat the words of a reply.
 _TAKE_DOWN_SESSIONS = """
 INSERT INTO memory_erasedsession AS s (namespace_id, erasure_id, session, first_turn, state)
 SELECT m.namespace_id, %(erasure_id)s, m.session, min(m.turn), 'open'
@@ -41,8 +41,8 @@ GROUP BY m.namespace_id, m.session
 ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
     SET first_turn = least(s.first_turn, EXCLUDED.first_turn), state = 'open'
 """
-# Preferences that go, and that turns state in other words which stay. A namespace has few preferences: they are read
-# first, and each is looked up among what goes.
+# Finds preferences that are erased while remaining turns state them in other words. A namespace has few preferences:
+# they are read first, and each is looked up among the erased rows.
 _READ_AGAIN = """
 WITH gone AS MATERIALIZED (
     SELECT p.id FROM memory_memory p
@@ -65,16 +65,16 @@ WHERE s.namespace_id = %(namespace_id)s AND s.name = told.session AND s.preferen
 
 
 def read_preferences_again(erased: Erased) -> None:
-    """Has turns read anew that state a preference which goes for the words that another turn gave it.
+    """Has turns read again that state, in other words, a preference that is being erased.
 
-    Before the memories are cleared, in a transaction that has locked none of them: whoever reads locks sessions first.
+    Runs before the memories are cleared, in a transaction that has locked none of them: readers lock sessions first.
     """
     with connection.cursor() as cursor:
         cursor.execute(_READ_AGAIN, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
 
 
 def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
-    """Has the erasure name these memories as well, and their sessions. Inside a transaction."""
+    """Adds these memories and their sessions to the erasure. Inside a transaction."""
     rows = [
         ErasedMemory(namespace_id=erased.scope.namespace_id, erasure_id=erased.id, memory_id=identity)
         for identity in memory_ids
@@ -90,11 +90,11 @@ def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
 
 
 def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Takes down the facts and replies that rest on these memories and are not named yet, and what rests on those,
-    locked; none under a legal hold, and no fact that another memory says by itself.
+    """Adds the facts and replies that rest on these memories and are not named yet, and all that rest on them in turn,
+    locked; none under a legal hold, and no fact that another memory states independently.
 
-    Who stores them locks what they rest on: what was stored before the erasure has the lock is seen here, and
-    afterwards it is found gone. Inside the transaction that deletes the memories.
+    Writers of facts lock their sources: facts stored before the erasure has the lock are seen here, and later writers
+    find their sources gone. Inside the transaction that deletes the memories.
     """
     late: list[uuid.UUID] = []
     found = _take_down_resting(erased, memory_ids)

@@ -1,4 +1,4 @@
-"""The receipts of erasures: what was asked for, what was found, and how far it is."""
+"""Reads the receipts of erasures: the request, the memories found, and the progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.types import Access, ListFilter
 
 
 def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
-    """An erasure of a namespace that the caller reaches. Raises NotFound."""
+    """Finds an erasure in a namespace that the caller reaches. Raises NotFound."""
     erasure = Erasure.objects.reachable_by(access).filter(id=erasure_id).first()
     if erasure is None:
         raise NotFound(f"There is no erasure {erasure_id} that this key reaches.", detail={"field": "id"})
@@ -27,9 +27,9 @@ def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
 def list_erasures(
     access: Access, *, wanted: ListFilter, speaker: str, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Receipts, newest first, from `cursor` on, and the cursor of the next page.
+    """Lists receipts, newest first, from `cursor` on, and returns the cursor of the next page.
 
-    `speaker` (with a namespace) finds those of a name, which is not stored. Raises InvalidInput, NotFound.
+    `speaker` (with a namespace) finds the receipts of a name, which is not stored. Raises InvalidInput, NotFound.
     """
     rows: ScopedQuerySet[Erasure] = narrow(Erasure.objects.reachable_by(access), access, wanted)
     if speaker:
@@ -46,7 +46,7 @@ def list_erasures(
 
 
 def to_dict(erasure: Erasure) -> dict[str, Any]:
-    """The receipt as clients see it."""
+    """Returns the receipt as clients see it."""
     return {
         "id": str(erasure.id),
         "status": str(erasure.status),
@@ -72,7 +72,7 @@ def to_dict(erasure: Erasure) -> dict[str, Any]:
 
 
 def speaker_digest(namespace_id: int, speaker: str) -> str:
-    """HMAC-SHA256 (hex) of a speaker's name: it stands for the name in the receipt, and cannot be guessed from it."""
+    """Returns the HMAC-SHA256 (hex) of a speaker's name, which stands in the receipt and does not reveal the name."""
     said = f"speaker:{namespace_id}:{speaker}".encode()
     return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), said, hashlib.sha256).hexdigest()
 

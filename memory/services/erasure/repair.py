@@ -1,7 +1,7 @@
-"""Brings replies of earlier versions along, which were remembered without what they quote.
+"""Repairs replies of earlier versions, which were remembered without links to their sources.
 
-A reply that quotes memories of its namespace is linked to them. One that quotes what was erased meanwhile, or what
-another namespace holds, is erased: today's version does not remember it.
+A reply that quotes memories of its namespace is linked to them. A reply that quotes memories erased since, or words of
+another namespace, is erased: today's version does not remember it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT_ONCE = 500
 def repair_replies(scope: Scope, *, now: datetime, dry_run: bool = False) -> Counter[str]:
     """Links or erases the replies of the namespace that have no sources; returns how many of each. Idempotent.
 
-    Raises Conflict when one that is to be erased is under a legal hold; what was linked before stays so.
+    Raises Conflict when a reply to be erased is under a legal hold; the links made before remain.
     """
     done: Counter[str] = Counter()
     gone: list[uuid.UUID] = []
@@ -68,7 +68,7 @@ def _list_unlinked(scope: Scope) -> Iterator[list[Memory]]:
 
 
 def _read_others(scope: Scope, ids: set[uuid.UUID]) -> Mapping[uuid.UUID, str]:
-    """Read the texts of memories of other namespaces."""
+    """Reads the texts of memories of other namespaces."""
     with reach.across_namespaces():
         rows = Memory.objects.across_namespaces().filter(pk__in=ids).exclude(namespace_id=scope.namespace_id)
         return dict(rows.values_list("pk", "text"))
@@ -83,7 +83,7 @@ def _list_erased(ids: set[uuid.UUID]) -> set[uuid.UUID]:
 def _is_of_others(
     reply: Memory, named: Sequence[uuid.UUID], others: Mapping[uuid.UUID, str], erased: set[uuid.UUID]
 ) -> bool:
-    """Tell whether it quotes another namespace, or a memory that was erased, whose words are gone."""
+    """Tells whether the reply quotes another namespace, or an erased memory, whose words are gone."""
     return any(one in others and _quotes(reply, others[one]) for one in named) or (
         _is_quotation(reply) and not erased.isdisjoint(named)
     )
@@ -94,7 +94,7 @@ def _quotes(reply: Memory, source: str) -> bool:
 
 
 def _is_quotation(reply: Memory) -> bool:
-    """Tell whether the reply is made of quotes, so that it says something of every memory that it names."""
+    """Tells whether the reply is made of quotes, so that it repeats words of every memory that it names."""
     return "model" not in reply.metadata["answer"]
 
 

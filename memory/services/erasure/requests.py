@@ -1,4 +1,4 @@
-"""Asking for memories to be forgotten for good. `run` carries it out; `receipts` says what became of it."""
+"""Requests that memories be erased for good. `run` carries the request out; `receipts` reports its progress."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from memory.services.tenancy.namespaces import keep_namespaces
 from memory.types import Idempotency, Scope
 
 MAX_MEMORIES = 10_000
-# The job may take so long; it goes on in another one after half of it.
+# The limit of one job; after half of it, the work continues in another job.
 JOB_SECONDS = 600
 OPEN = (ErasureStatus.QUEUED, ErasureStatus.RUNNING, ErasureStatus.WAITING)
-# A job that was queued and did nothing for so long is taken to be lost; what waits for a part is tried sooner.
+# A queued job without progress for this long counts as lost; one that waits for a component is retried sooner.
 LOST_AFTER = timedelta(minutes=5)
 TRIED_AGAIN_AFTER = timedelta(seconds=50)
 _HELD_AT_ONCE = 10_000
@@ -38,7 +38,9 @@ _HELD_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be forgotten: exactly one of the four. A speaker's are the turns under exactly that name."""
+    """Names the memories to erase; exactly one field is given. A speaker's memories are the turns under exactly that
+    name.
+    """
 
     memory_ids: tuple[uuid.UUID, ...] = ()
     session: str = ""
@@ -47,7 +49,7 @@ class Target:
 
     @property
     def kind(self) -> ErasureTarget:
-        """Raises InvalidInput unless exactly one is given."""
+        """Returns the kind of target. Raises InvalidInput unless exactly one is given."""
         given = {
             ErasureTarget.MEMORIES: bool(self.memory_ids),
             ErasureTarget.SESSION: bool(self.session),
@@ -71,11 +73,11 @@ def request(
     idempotency: Idempotency | None = None,
     enqueue: bool = True,
 ) -> Erasure:
-    """Takes down which memories are to be erased, as they are at this moment, and queues the job.
+    """Writes down the memories to erase, as they are at this moment, and queues the job.
 
-    What is remembered later is not touched, whatever its session or speaker. A document that loses a chunk loses all.
-    Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when one of the memories is under a
-    legal hold, NamespaceGone, IdempotencyConflict.
+    Later memories are not touched, whatever their session or speaker. A document that loses a chunk loses all of them.
+    Without `enqueue` the caller carries the erasure out. Raises InvalidInput, Conflict when one of the memories is
+    under a legal hold, NamespaceGone, IdempotencyConflict.
     """
     if idempotency and (record := answers.find_answer(idempotency)):
         return _get_erasure(scope, record.answer)
@@ -111,7 +113,7 @@ def request(
 
 
 def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict[str, Any]:
-    """What `request` would erase: the receipt with `counted` of every holder, without an id. Nothing is stored.
+    """Returns what `request` would erase: the receipt with `counted` of every holder, without an id. Stores nothing.
 
     Raises as `request`.
     """
@@ -124,7 +126,7 @@ def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict
 
 
 def request_lost(*, now: datetime) -> int:
-    """Queues again what waits for a part that was away and what a killed job left; returns how many."""
+    """Queues erasures again that wait for an unavailable component or whose job was killed; returns how many."""
     queued = 0
     waiting = Erasure.objects.across_namespaces().filter(status__in=OPEN, queued_at__lt=now - TRIED_AGAIN_AFTER)
     for erasure in waiting:
@@ -140,7 +142,7 @@ def request_lost(*, now: datetime) -> int:
 def refuse_held(scope: Scope, erasure_id: uuid.UUID) -> None:
     """Raises Conflict when one of the erasure's memories is under a legal hold.
 
-    It locks none of them; `erasing` asks again, with each batch locked.
+    It locks none of them; `erasing` checks again, with each batch locked.
     """
     holds.refuse_namespace(scope.namespace_id)
     ids = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).order_by("memory_id")
@@ -232,11 +234,11 @@ SELECT (SELECT count(*) FROM (SELECT id FROM named UNION SELECT id FROM quaranti
 _CONDITIONS = {
     ErasureTarget.MEMORIES: "m.id = ANY(%(memory_ids)s::uuid[])",
     ErasureTarget.SESSION: "m.session = %(session)s",
-    # A chunk's speaker is its document's title.
+    # The speaker of a chunk is its document's title.
     ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
     ErasureTarget.NAMESPACE: "true",
 }
-# Of an erasure that is carried out again: what it named, and what was there when it was asked for.
+# A repeated erasure covers the memories that it named, and memories of its target that existed when it was requested.
 _AGAIN_ALL = """
 m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
     %(whole)s OR m.session = %(session)s AND %(session)s <> ''
@@ -288,10 +290,11 @@ def _take_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> E
 
 
 def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: datetime) -> Erasure:
-    """Takes down an erasure of the ledger that the database, restored from a backup, knows nothing of; not carried out.
+    """Writes down an erasure from the ledger that a database restored from a backup does not know. Does not carry it
+    out.
 
-    What it named goes by its id, with the documents; what belonged to its session, speaker or namespace when it was
-    asked for goes, too, though it was deleted before that and has come back.
+    Named memories are erased by id, with their documents. Memories that belonged to the session, speaker or namespace
+    at the time of the request are erased, too, even if they had been deleted before it and have come back.
     """
     session, speaker, whole = "", "", False
     if not erased.only_these:
@@ -310,7 +313,7 @@ def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: da
         whole=whole,
         asked_at=erased.asked_at,
     )
-    # No pack may keep what it named, though nothing else of it is there.
+    # Packs must not keep the named memories, even if nothing else of them is there.
     ErasedMemory.objects.bulk_create(
         [
             ErasedMemory(namespace_id=scope.namespace_id, erasure_id=erased.id, memory_id=identity)
@@ -338,7 +341,7 @@ def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: da
 
 
 def _session_of(scope: Scope, erased: LedgerErasure) -> str:
-    """The session that the keyed hash stands for; '' when the database has none."""
+    """Returns the session that the keyed hash stands for; '' when the database has none."""
     names = {
         *Session.objects.in_scope(scope).values_list("name", flat=True),
         *Memory.objects.in_scope(scope).order_by().values_list("session", flat=True).distinct(),
@@ -349,7 +352,7 @@ def _session_of(scope: Scope, erased: LedgerErasure) -> str:
 
 
 def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
-    """The same of a speaker."""
+    """Returns the speaker that the keyed hash stands for; '' when the database has none."""
     names = {
         *Memory.objects.in_scope(scope).order_by().values_list("speaker", flat=True).distinct(),
         *QuarantinedItem.objects.in_scope(scope).values_list("speaker", flat=True),
@@ -360,7 +363,7 @@ def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
 def _write_down(
     scope: Scope, erasure_id: uuid.UUID, *, condition: str, quarantined: str, **parameters: Any
 ) -> tuple[int, int, int]:
-    """Writes the ids and sessions of an erasure; how many are (named and there, to be erased, documents)."""
+    """Writes the ids and sessions of an erasure; returns how many are (named and there, to be erased, documents)."""
     with connection.cursor() as cursor:
         cursor.execute(
             _TAKE_DOWN.format(condition=condition, quarantined=quarantined, chunks=SESSION_PREFIX),

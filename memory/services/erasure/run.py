@@ -1,18 +1,18 @@
-"""Carries an erasure out: batch by batch, resumable after a kill, the same when it is run twice, proved at the end.
+"""Carries an erasure out in batches. It resumes after a kill, is idempotent, and ends with a proof.
 
-What keeps it right beside everything else that runs:
+t stays correct next to concurrent work as follows:
 - The request has written down the ids (`ErasedMemory`); from then on no query keeps a pack with one of them.
 - Locks are taken in one order: erasure, documents, memories by id, counters; or erasure, sessions in the order of
   `services/index/insert.py`. Writers lock sessions, then counters.
 - A summary is stored under its session's lock and only while its turns and the card before it are there; sessions are
   settled under the same lock after the memories are gone.
-- A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
-  came under a hold is taken out of it and kept, and the receipt says how much that is.
-- Before packs are swept, the statements that store packs have ended which began before the ids were written.
-- An activation cache holds what its memories say: its file is deleted, then its row; while a worker is at it, or only
+- Holds are checked with a batch's memories locked. Before the first batch a hold refuses the erasure; after that,
+  memories that came under a hold are taken out of it and kept, and the receipt counts them.
+- Before packs are swept, the erasure waits for every statement that stores packs and began before the ids were written.
+- An activation cache repeats its memories: its file is deleted, then its row; while a worker uses it, or only
   another machine has its folder, the erasure waits.
-- The ledger outside of the database (`memory.ledger`) knows of it before the first row goes, and of its end before the
-  receipt says so; while it cannot be written, the erasure waits.
+- The ledger outside of the database (`memory.ledger`) records the erasure before the first row is deleted, and its end
+  before the receipt does; while it cannot be written, the erasure waits.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ BATCH = 500
 MAX_ATTEMPTS = 10
 DEADLOCK_TRIES = 5
 REDIS_AWAY = "Redis does not answer: session windows may hold messages until it does, or until they expire."
-# Queries wait to store their packs while this lock is waited for.
+# Queries cannot store packs while this lock is waited for.
 BARRIER_MILLISECONDS = 2_000
 
 Clock = Callable[[], datetime]
 
 
 class _Later(Exception):
-    """The job's time is over; the next one goes on."""
+    """Signals that the job's time is over; the next job continues."""
 
 
 class _StillHeld(Exception):
-    """Something of what was erased is there again, or still."""
+    """Signals that something erased is still there, or there again."""
 
 
 def carry_out(
@@ -83,10 +83,11 @@ def carry_out(
     now: Clock,
     seconds: float = JOB_SECONDS / 2,
 ) -> bool:
-    """Erases what the erasure names, proves it and finishes the receipt; False when another process is at it.
+    """Erases the memories that the erasure names, proves it and finishes the receipt; False when another process does
+    so.
 
-    False, too, when there is nothing (more) to do. After `seconds` it queues the rest. What stands in the way is
-    written on the receipt, and `erasures.request_lost` has it tried again.
+    Returns False, too, when there is nothing (more) to do. After `seconds` it queues the rest. Obstacles are written on
+    the receipt, and `erasures.request_lost` retries.
     """
     with _claim(namespace_id, erasure_id, now=now) as erasure:
         if erasure is None:
@@ -106,7 +107,7 @@ def carry_out(
         except LedgerUnavailable as away:
             _wait(erasure, away.message)
         except Exception as error:
-            # Neither raised nor logged with its message: that of a database error may quote a row.
+            # Neither raised nor logged with its message, because the message of a database error may quote a row.
             place = traceback.extract_tb(error.__traceback__)[-1]
             reason = str(error) if isinstance(error, _StillHeld) else type(error).__name__
             log.error(
@@ -118,7 +119,7 @@ def carry_out(
 
 
 class _Run:
-    """One run: every step goes on where an earlier run ended, and finds nothing to do when it was done."""
+    """Represents one run: every step continues from an earlier run, and does nothing if that run finished it."""
 
     def __init__(self, erasure: Erasure, erased: Erased, now: Clock, deadline: float) -> None:
         self._erasure = erasure
@@ -127,7 +128,7 @@ class _Run:
         self._deadline = deadline
 
     def all(self) -> str:
-        """Takes every step; returns what it waits for, if anything. Raises _Later, Conflict, _StillHeld."""
+        """Takes every step; returns what the erasure waits for, if anything. Raises _Later, Conflict, _StillHeld."""
         erasure, erased = self._erasure, self._erased
         needles = words.collect(erased, after=erasure.cleared_to)
         if not erasure.holders:
@@ -164,7 +165,7 @@ class _Run:
             raise _Later
 
     def _step(self, act: Callable[[Erasure], Counter[str] | None]) -> bool:
-        """One transaction of `act`, whose counts are added to the receipt; False when it had nothing to do."""
+        """Runs one transaction of `act` and adds its counts to the receipt; False when `act` had nothing to do."""
         for tries in range(1, DEADLOCK_TRIES + 1):
             try:
                 with transaction.atomic():
@@ -200,8 +201,8 @@ class _Run:
             return None
         _lock(self._erased, ids)
         row.cleared_to = ids[-1]
-        # Placed since the request, when earlier batches may be gone: what they left is still to be swept, so this goes
-        # on without what is held.
+        # These holds were placed after the request, when earlier batches may be gone. The traces of those batches
+        # remain to be swept, so the erasure continues without the held memories.
         if kept := set(holds.under_hold(row.namespace_id, ids)):
             named.filter(memory_id__in=kept).delete()
             entry = row.holders.setdefault("memory_memory", {})
@@ -242,7 +243,7 @@ class _Run:
         return ""
 
     def _drop_caches(self) -> str:
-        """Takes away the activation caches that hold something of it; returns what that waits for."""
+        """Deletes the activation caches that contain erased memories; returns what the deletion waits for."""
         erased, waits = self._erased, []
 
         def drop(row: Erasure) -> Counter[str]:
@@ -262,7 +263,7 @@ class _Run:
         return waits[-1]
 
     def _keep_search(self, *, searched: int, before: int, after: int) -> None:
-        """Adds what this run's searches found; a run after a kill asks about the memories that it clears itself."""
+        """Adds the search results of this run; a run after a kill searches for the memories that it clears itself."""
         row = _row(self._erasure).get()
         former = row.proof.get("search", {"searched": 0, "found_before": 0, "found_after": 0})
         search = {
@@ -293,7 +294,7 @@ def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
 
 
 def _barrier() -> str:
-    """Returns when every statement has ended that stores a pack and began before; else what is waited for."""
+    """Waits for every earlier statement that stores a pack; returns a message if one does not end, else ''."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = {BARRIER_MILLISECONDS}")
@@ -306,7 +307,7 @@ def _barrier() -> str:
 
 
 def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
-    """Counts every holder again and ends the erasure; or returns what it waits for. Raises _StillHeld."""
+    """Counts every holder again and ends the erasure; or returns what the erasure waits for. Raises _StillHeld."""
     left = {name: entry["counted"] for name, entry in erasure_proof.count_holders(erased).items()}
     if None in (left[WINDOW], left[WORKING], left[CONSOLE]):
         return REDIS_AWAY
@@ -328,12 +329,12 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
         holding.append("what the server wrote: proof.words says where")
     if holding or row.proof["search"]["found_after"]:
         raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
-    # Nobody reads from a replica that has what was erased.
+    # Reads must not go to a replica that still has the erased rows.
     note_write_for_all()
     ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
         _row(erasure).select_for_update().get()
-        # A dump that read all before it was erased may have been kept since the holders were counted.
+        # A dump that was read before the erasure may have been kept since the holders were counted.
         drop_dumps(erased)
         _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")
         _record(row, ErasureStatus.FINISHED, {"proof": row.proof, "summaries": row.summaries}, now=now)
@@ -341,7 +342,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
 
 
 def _try_again(erasure: Erasure, reason: str, *, now: datetime) -> None:
-    """Has the erasure run again from its beginning, MAX_ATTEMPTS times at most."""
+    """Has the erasure run again from its beginning, at most MAX_ATTEMPTS times."""
     with transaction.atomic():
         row = _row(erasure).select_for_update().get()
         if row.attempts + 1 >= MAX_ATTEMPTS:
@@ -363,7 +364,7 @@ def _wait(erasure: Erasure, what: str) -> None:
 
 
 def _fail(erasure: Erasure, reason: str, *, now: datetime) -> None:
-    """Ends the erasure; it waits instead while the ledger cannot take down what of it is gone."""
+    """Ends the erasure as failed, or has it wait while the ledger cannot record which memories are gone."""
     try:
         ledger.note_end(_row(erasure).get(), ErasureStatus.FAILED)
     except LedgerUnavailable as away:
@@ -388,7 +389,7 @@ def _record(erasure: Erasure, status: ErasureStatus, details: Mapping[str, Any],
 
 @contextmanager
 def _claim(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
-    """Inside, the erasure when it is the caller's to carry out."""
+    """Yields the erasure if the caller is to carry it out, else None."""
     with try_lock(Lock.ERASURE, erasure_id) as mine:
         if not mine:
             yield None

@@ -1,7 +1,7 @@
 """Looks for the erased words themselves, and for the identifiers in them, wherever the database keeps text.
 
-The columns are read from the models, so that a new table is looked through without being named here; what is not
-looked through is in EXEMPT, with the reason.
+The columns are read from the models, so that a new table is searched without being named here; the columns that are not
+searched are in EXEMPT, with the reason.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from memory.stores import window
 from memory.text.analysis import CJK
 from memory.text.verbatim import find_identifiers
 
-# The words of at most this many memories are looked for; of each, this many sentences and identifiers; and of all.
+# Limits of the search: the number of memories, of sentences and identifiers in each, and of needles in total.
 MOST_MEMORIES = 100
 MOST_OF_EACH = 3
 MOST_NEEDLES = 100
-# A sentence is looked for by its beginning, because summaries cut long ones. Shorter ones may be said by anybody.
+# A sentence is searched by its beginning, because summaries cut long ones. Shorter ones may be said by anyone.
 LONGEST, SHORTEST, SHORTEST_CJK = 60, 16, 8
-# The receipt names this many memories of others that still say it.
+# The receipt names this many memories of other sources that still say the words.
 NAMED = 20
-# The windows of at most this many sessions are read.
+# At most this many sessions have their windows read.
 _WINDOWS = 1_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 _HAS_CJK = re.compile(f"[{CJK}]")
 _APPLICATIONS = ("memory", "django_q")
 
-# A statement in one of these may stay, and explains why what the server derived from it says the same.
+# A statement in one of these tables may stay, and explains why records that the server derived from it say the same.
 SAID = frozenset({"memory_memory", "memory_memoryversion", "memory_quarantineditem", "memory_document"})
-# People, clients and operators write in these: finds are counted, and stay. All other tables are the server's.
+# People, clients and operators write in these: matches are counted, and stay. All other tables are the server's.
 OWN = frozenset(
     {
         "memory_adapter", "memory_auditlog", "memory_auditwords", "memory_bulkchange", "memory_cube",
@@ -62,7 +62,7 @@ OWN = frozenset(
 _NAME = "a name that a client or an operator gave"
 _HASHES = "hashes or keyed hashes"
 _PACKED = "packed or encrypted bytes, in which no words can be found; its holder deletes all that may hold them"
-# By table, by column, or by the name of a column in whatever table.
+# Keys are a table, a column, or the name of a column in any table.
 EXEMPT: dict[str, str] = {
     "*.actor": _NAME,
     "*.created_by": _NAME,
@@ -109,7 +109,7 @@ EXEMPT: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of tenants, its columns that are looked through, and SQL of what a row says in them, as of `t`."""
+    """Represents a table of tenants, its searched columns, and the SQL of a row's text in them, with the alias `t`."""
 
     name: str
     columns: tuple[str, ...]
@@ -117,34 +117,34 @@ class TextTable:
 
 
 def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
-    """Sentences and identifiers of up to MOST_MEMORIES of the erasure's memories that are there still.
+    """Collects sentences and identifiers of up to MOST_MEMORIES of the erasure's memories that are there still.
 
-    `after`: those up to this id are gone. They are the memories' own words: kept in this process only.
+    `after`: memories up to this id are gone. The needles are words of the memories: they are kept in this process only.
     """
     named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
     if after is not None:
         named = named.filter(memory_id__gt=after)
-    # The end of a UUIDv7 is random: in its order any few are spread over all.
+    # The end of a UUIDv7 is random, so that this order samples evenly.
     chosen = named.order_by(Right(Cast("memory_id", TextField()), 12)).values_list("memory_id", flat=True)
     texts = Memory.objects.in_scope(erased.scope).filter(pk__in=list(chosen[:MOST_MEMORIES])).values_list("text")
     found = [list_needles(text) for (text,) in texts]
-    # One of each memory first.
+    # Take one needle of each memory first.
     needles = dict.fromkeys(needle for turn in zip_longest(*found) for needle in turn if needle)
     return list(needles)[:MOST_NEEDLES]
 
 
 def list_needles(text: str) -> list[str]:
-    """What of a text is looked for: its identifiers, and the beginnings of its sentences that are not too short."""
+    """Lists the needles of a text: its identifiers, and the beginnings of its sentences that are not too short."""
     sentences = [sentence.strip()[:LONGEST] for sentence in _SENTENCE.findall(text)]
     long = [one for one in sentences if len(one) >= (SHORTEST_CJK if _HAS_CJK.search(one) else SHORTEST)]
     return [*find_identifiers(text)[:MOST_OF_EACH], *long[:MOST_OF_EACH]]
 
 
 def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
-    """Adds to the erasure what the server made and nobody links to its source: replies, facts and preferences that say
-    the needles, and sessions whose summaries do; none under a legal hold. Returns how many memories.
+    """Adds to the erasure the unlinked copies that the server made: replies, facts and preferences that say the
+    needles, and sessions whose summaries do; none under a legal hold. Returns how many memories.
 
-    Needles that somebody else says, too, do not tell where a copy comes from. Inside a transaction.
+    Needles that remaining sources say, too, do not identify where a copy comes from. Inside a transaction.
     """
     own = _leave_out_said(erased, needles)
     if not own:
@@ -157,16 +157,16 @@ def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
 
 
 def clear(erased: Erased, needles: Sequence[str]) -> Counter[str]:
-    """Deletes packs and marks of other memories whose question, or whose text, says the needles. In a transaction."""
+    """Deletes packs and marks of other memories whose question or text says the needles. In a transaction."""
     own = _leave_out_said(erased, needles)
     return Counter({table: len(_find(_delete(table), erased, own)) if own else 0 for table in CLEARED})
 
 
 def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
-    """Count the needles that each table still holds, for the receipt.
+    """Counts the needles that each table still holds, for the receipt.
 
-    `left` counts those in what the server made, which nobody else says: it must be 0. `memory_ids` are memories of
-    others that say some of them, up to NAMED.
+    `left` counts the needles in records that the server made and no source still says: it must be 0. `memory_ids` are
+    memories of other sources that say some of them, up to NAMED.
     """
     own = set(_leave_out_said(erased, needles))
     found = {table.name: _find_needles(erased, table, needles) for table in list_tables()}
@@ -183,7 +183,7 @@ def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
 
 @cache
 def list_tables() -> tuple[TextTable, ...]:
-    """Every table that is looked through."""
+    """Lists every table that is searched."""
     found = []
     for model in list_models():
         table = model._meta.db_table
@@ -198,7 +198,7 @@ def list_tables() -> tuple[TextTable, ...]:
 
 
 def list_models() -> list[type[models.Model]]:
-    """The models of the application and of its queue."""
+    """Lists the models of the application and of its queue."""
     return [
         model
         for label in _APPLICATIONS
@@ -208,7 +208,7 @@ def list_models() -> list[type[models.Model]]:
 
 
 def holds_text(field: Any) -> bool:
-    """Tell whether a column may hold what a person said: text, JSON or bytes, but no choice among a few words."""
+    """Tells whether a column may hold a person's words: text, JSON or bytes, but no choice among a few words."""
     if isinstance(field, ArrayField):
         return holds_text(field.base_field)
     kinds = models.CharField | models.TextField | models.JSONField | models.BinaryField
@@ -220,13 +220,13 @@ def _read_as_text(field: Any) -> str:
     if isinstance(field, ArrayField):
         column = f"array_to_string({column}, ' ')"
     elif isinstance(field, models.BinaryField):
-        # Only lines of JSON are kept as bytes that can be read.
+        # Readable bytes are always lines of JSON.
         column = f"convert_from({column}, 'UTF8')"
     return f"coalesce({column}::text, '')"
 
 
 def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
-    """The needles that nobody says (any longer) but what is erased and what the server made."""
+    """Returns the needles that no source says (any longer) except the erased ones and the server's records."""
     said: set[str] = set()
     for table in list_tables():
         if table.name in SAID:
@@ -235,12 +235,12 @@ def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
 
 
 def _find_needles(erased: Erased, table: TextTable, needles: Sequence[str], *, only: str = "true") -> set[str]:
-    """The needles that some row of the table says, of those rows that meet the condition."""
+    """Finds the needles that some row of the table says, among the rows that meet the condition."""
     return {needles[place - 1] for (place,) in _find(_places(table, only), erased, needles)} if needles else set()
 
 
 def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
-    """The needles that the windows of the sessions say which the erasure touches."""
+    """Finds the needles in the windows of the sessions that the erasure touches."""
     sessions = sorted(erased.sessions())[:_WINDOWS]
     told = "\n".join(
         message.text for session in sessions for message in window.read(erased.scope.namespace_id, session)
@@ -253,7 +253,7 @@ def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
         "needles": list(needles),
-        # As PostgreSQL writes them within JSON.
+        # PostgreSQL writes them like this within JSON.
         "escaped": [json.dumps(one, ensure_ascii=False)[1:-1] for one in needles],
     }
     with connection.cursor() as cursor:
@@ -274,7 +274,7 @@ _IS_SAID = {
 
 
 def _places(table: TextTable, condition: str) -> str:
-    """SQL: the places of the needles that some row of the table says. Each row is read once."""
+    """Returns SQL for the positions of the needles that some row of the table says. Each row is read once."""
     rows = _OWN_RECORDS if table.name == _RECORDS else _OWN_ROWS
     return f"""
 SELECT DISTINCT n.place FROM (
@@ -304,7 +304,7 @@ GROUP BY s.session
 ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
     SET first_turn = least(e.first_turn, EXCLUDED.first_turn), state = 'open'
 """  # noqa: S608 - constants
-# The answers belong to callers, not to tenants: the ids say whose they are.
+# The answers belong to callers, not to tenants: the ids identify the tenant.
 _RECORDS = "memory_idempotencyrecord"
 _OWN_RECORDS = """EXISTS (
     SELECT FROM jsonb_array_elements_text(t.memory_ids) AS held (id)

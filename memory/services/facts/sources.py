@@ -11,9 +11,10 @@ from memory.services.jobs import queue
 
 
 def ask_to_follow(memories: Iterable[Memory]) -> None:
-    """Has what rests on the memories follow them, which are away, are back or say something else now.
+    """Has the facts, preferences and replies that rest on changed memories follow them.
 
-    Inside the transaction that changes them. Memories on which nothing rests ask for nothing.
+    A changed memory is away, is back or says something else now. Inside the transaction that changes the memories.
+    Memories on which nothing rests queue no job.
     """
     changed: dict[int, dict[uuid.UUID, str]] = {}
     for memory in memories:
@@ -27,7 +28,7 @@ def ask_to_follow(memories: Iterable[Memory]) -> None:
 
 
 def sources_of(namespace_ids: Collection[int], fact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """The turns that each of the facts rests on, oldest first; of facts that rest on any."""
+    """Lists the turns that each of the facts rests on, oldest first; facts without sources are left out."""
     found: dict[uuid.UUID, list[uuid.UUID]] = {}
     if fact_ids:
         links = MemoryLink.objects.filter(

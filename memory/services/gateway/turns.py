@@ -1,4 +1,4 @@
-"""One turn of a chat that a caller sends whole, again and again: what is remembered for it, and what of it is kept."""
+"""Handles one turn of a chat that a caller sends whole each time: recalls memories for it and remembers it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ from memory.types import Idempotency, NewMemory, Scope
 log = logging.getLogger("memos.gateway")
 
 TOP_K = 8
-# The search reads so much of a message: its end, where a long one mostly asks.
+# The search reads only the end of a long message, where the question mostly stands.
 QUESTION_CHARS = 2_000
-# In `degraded`: the turn is too long for one memory; it could not be stored.
+# Listed in `degraded` when the turn is too long for one memory and could not be stored.
 TOO_LONG = Degradation.TURN_TOO_LONG.value
 NOT_REMEMBERED = Degradation.TURN_NOT_REMEMBERED.value
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """What a caller says last in a session, after all `messages` before it. `clock` tells when it is answered.
+    """Holds the last message of a caller in a session, after all earlier `messages`. `clock` gives the time of the
+    answer.
 
-    `beside`: namespaces that are searched as well; it is remembered in `scope` alone. `speaker`: who says it, "" when
-    the message does not name anybody.
+    `beside`: namespaces that are searched as well; the turn is remembered in `scope` alone. `speaker`: the name of the
+    person who says it, "" when the message names no one.
     """
 
     scope: Scope
@@ -54,13 +55,13 @@ class ChatTurn:
 
     @property
     def question(self) -> str:
-        """What the user says last; "" where that is no text."""
+        """Returns the user's last message; "" if that is no text."""
         place = find_last_said(self.messages)
         return "" if place is None else text_of(self.messages[place]).replace("\0", "").strip()
 
     @property
     def speaker(self) -> str:
-        """Who says it; "" when the message does not name anybody."""
+        """Returns the name of the message's author; "" when the message names no one."""
         place = find_last_said(self.messages)
         name = "" if place is None else self.messages[place].get("name")
         return name[:128] if isinstance(name, str) else ""
@@ -68,8 +69,9 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class GivenMemory:
-    """What a model was given for a turn. `numbers`: by its number in the text, or p1, p2, …, each memory's id;
-    `memory_ids` has those without a number too, which the window told. `pack` and `whose`: as of `QueryAnswer`."""
+    """Holds the memories that a model was given for a turn. `numbers` maps a memory's number in the text, or p1, p2, …,
+    to its id; `memory_ids` also has the unnumbered ones, from the window. `pack` and `whose`: as of `QueryAnswer`.
+    """
 
     prefix: str
     recalled: str
@@ -82,13 +84,13 @@ class GivenMemory:
     whose: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def holds_of_others(self, namespace: str) -> bool:
-        """Whether a memory of another namespace is among what the model was given."""
+        """Tells whether the model was given a memory of another namespace."""
         return any(self.whose[one]["namespace"] != namespace for one in self.memory_ids if one in self.whose)
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedChat:
-    """The memories that a turn became: of what was said and of the answer; None where there is none."""
+    """Holds the memories that a turn became: the question and the answer; None if there is none."""
 
     question: uuid.UUID | None = None
     answer: uuid.UUID | None = None
@@ -96,7 +98,7 @@ class RememberedChat:
 
 
 def recall(turn: ChatTurn) -> GivenMemory | None:
-    """What is remembered for what the user says; None where that is no text.
+    """Recalls memories for the user's last message; None if that is no text.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -127,17 +129,18 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
 
 
 def messages_with(turn: ChatTurn, given: GivenMemory | None) -> list[Message]:
-    """The caller's messages, and between them what is remembered."""
+    """Returns the caller's messages, with the recalled memories between them."""
     if given is None:
         return list(turn.messages)
     return with_memory(turn.messages, prefix=given.prefix, recalled=given.recalled)
 
 
 def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: str) -> RememberedChat:
-    """Remembers what the user said, and the `answer` if there is one; each once, however often they are sent.
+    """Remembers the user's message, and the `answer` if there is one; each once, however often they are sent.
 
-    What is not stored is named in `degraded`: whoever asked has the answer, and is not to lose it for that. An answer
-    is linked to the memories that it quotes. One for which the model read another namespace is not remembered.
+    Turns that could not be stored are named in `degraded`: the caller has the answer, and must not lose it for that. An
+    answer is linked to the memories that it quotes. An answer for which the model read another namespace is not
+    remembered.
     """
     degraded: list[str] = []
     question = _ingest_once(turn, Role.USER, turn.question, before=find_last_said(turn.messages), degraded=degraded)
@@ -180,7 +183,7 @@ def _ingest_once(
         speaker=turn.speaker if role == Role.USER else "",
         metadata=metadata or {},
     )
-    # What was said up to the turn names it: a repeat of it, or a request that goes on behind it, is the same turn.
+    # The messages up to the turn identify it: a repeat, or a request that continues behind it, is the same turn.
     told = turn.messages if before is None else turn.messages[: before + 1]
     now = turn.clock()
     reply = QuotingReply(turn.scope, [memory], quoted, now) if quoted else None
@@ -201,7 +204,7 @@ def _ingest_once(
 
 
 def _key(turn: ChatTurn, role: Role, told: Sequence[Message]) -> Idempotency:
-    # Without the instructions: they may hold the time of day.
+    # Instructions are left out, because they may hold the time of day.
     spoken = [[one.get("role"), text_of(one)] for one in told if one.get("role") not in ("system", "developer")]
     content = orjson.dumps([turn.scope.namespace, turn.session, role, spoken])
     digest = hashlib.sha256(content).hexdigest()
@@ -209,7 +212,7 @@ def _key(turn: ChatTurn, role: Role, told: Sequence[Message]) -> Idempotency:
 
 
 def _select_text(found: QueryAnswer) -> str:
-    """The text, without the hits where nothing answers: to a greeting nobody needs to be told that."""
+    """Returns the text, without the hits if nothing answers: a greeting needs no note that nothing was found."""
     if found.answerable:
         return found.rendered.text
     ends = [end.characters for end in found.rendered.breakpoints if end.section != PackSection.HITS]
@@ -217,7 +220,7 @@ def _select_text(found: QueryAnswer) -> str:
 
 
 def _list_shown_ids(found: QueryAnswer, section: PackSection) -> list[str]:
-    """The ids of what a section of the text tells."""
+    """Lists the ids of the memories that a section of the text shows."""
     if section == PackSection.HITS and not found.answerable:
         return []
     (listed,) = [one for one in found.rendered.manifest["sections"] if one["section"] == section.value]

@@ -1,4 +1,4 @@
-"""Which embedding model is in use, and vectors of questions by it."""
+"""Finds the embedding model in use, and embeds questions with it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from memory.stores import model_calls
 from memory.text.question_frames import take_out
 from memory.text.requests import REQUESTS
 
-# How long a process may go on with the model it knows after another one became active.
+# A process may keep using the model it knows for this long after another one became active.
 KNOWN_SECONDS = 3.0
-# A question that is asked again (an agent tries again, another one asks the same) is not embedded again.
+# A repeated question (an agent retries, or another one asks the same) is not embedded again.
 QUESTION_SECONDS = 600.0
 QUESTIONS_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveModel:
-    """The model that search uses: its row's id and what makes its vectors."""
+    """Represents the model that search uses: the id of its row and its embedding provider."""
 
     id: int
     provider_name: str
@@ -46,20 +46,22 @@ class ActiveModel:
 
     @property
     def calls_network(self) -> bool:
-        """Whether its vectors are made elsewhere, and may cost something."""
+        """Tells whether its vectors are made over the network, and may cost money."""
         return self.provider_name == "openai"
 
     @property
     def is_minilm(self) -> bool:
-        """Whether its cosines are those that weights learned for MiniLM hold for."""
+        """Tells whether weights learned for MiniLM are valid for its cosines."""
         return self.provider_name == "minilm"
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
+        """Embeds texts, float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another
+        length.
+        """
         return self.check(self.provider.embed(texts))
 
     def check(self, vectors: np.ndarray) -> np.ndarray:
-        """What the provider answered. Raises EmbeddingUnavailable for vectors of another length."""
+        """Returns the provider's vectors. Raises EmbeddingUnavailable for vectors of another length."""
         if vectors.shape[1:] != (self.dimensions,):
             raise EmbeddingUnavailable(
                 f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
@@ -69,7 +71,7 @@ class ActiveModel:
         return vectors
 
     def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
-        """As `embed`, of questions to be compared with memories: without what all questions have in common."""
+        """Embeds questions as `embed` does, without the component that all questions have in common."""
         return self._take_frames_out(self.embed(texts))
 
     def _take_frames_out(self, vectors: np.ndarray) -> np.ndarray:
@@ -77,8 +79,9 @@ class ActiveModel:
         return vectors if frames is None else take_out(frames, vectors)
 
     def embed_requests(self) -> np.ndarray:
-        """Vectors of requests of all kinds, float32 [requests, dimensions], made once a process; none for a model of
-        which it was not measured what they say. Raises EmbeddingUnavailable."""
+        """Returns vectors of requests of all kinds, float32 [requests, dimensions], made once per process; none for a
+        model whose vectors of requests were not measured. Raises EmbeddingUnavailable.
+        """
         known = _requests.get(self.id)
         if known is not None:
             return known
@@ -88,9 +91,10 @@ class ActiveModel:
         )
 
     def embed_speakers(self, names: Sequence[str]) -> np.ndarray:
-        """Vectors of what speakers of these names say before they say anything, float32 [names, dimensions].
+        """Embeds the prefix that a speaker's name puts before each turn, float32 [names, dimensions].
 
-        Raises EmbeddingUnavailable."""
+        Raises EmbeddingUnavailable.
+        """
         whose = (self.id, reach.current())
         found = {name: _speakers.get((*whose, name)) for name in names}
         known = {name: vector for name, vector in found.items() if vector is not None}
@@ -101,8 +105,9 @@ class ActiveModel:
         return np.stack([known[name] for name in names])
 
     def start_embedding(self, text: str) -> Pending | np.ndarray:
-        """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
-        made within the last QUESTION_SECONDS."""
+        """Returns the vector of one question, float32 [dimensions]: cached for QUESTION_SECONDS, or pending while the
+        caller does other work.
+        """
         key = (
             self.id,
             reach.current(),
@@ -116,13 +121,13 @@ class ActiveModel:
             return _PendingQuestion(
                 pending, lambda vectors: _questions.put(key, self._take_frames_out(self.check(vectors))[0])
             )
-        # In the caller's context: the call of a model over the network is put down to whoever asks.
+        # Runs in the caller's context, so that the call of a model over the network is attributed to the caller.
         context = contextvars.copy_context()
         return _beside().submit(context.run, lambda: _questions.put(key, self.embed_questions([text])[0]))
 
 
 class _PendingQuestion:
-    """The vector of a question: `finish` makes it of what the model answers."""
+    """Represents the pending vector of a question: `finish` makes it from the model's answer."""
 
     def __init__(self, pending: Pending, finish: Callable[[np.ndarray], np.ndarray]) -> None:
         self._pending = pending
@@ -137,22 +142,22 @@ class _PendingQuestion:
 
 @cache
 def _beside() -> ThreadPoolExecutor:
-    """As many threads as a web process answers requests with: none waits for another's vector."""
+    """Returns a pool with a thread for each thread that answers requests: none waits for another's vector."""
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
-# By model, whose they are, so that nobody can tell by the time it takes what others asked, and digest: no text is kept.
+# Keys: the model, the caller's reach, so that timing does not reveal others' questions, and a digest instead of text.
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
-# By model: of one process there is one in use, and for a moment a former one.
+# Keyed by model: a process uses one model, and for a moment also a former one.
 _requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
-# By model, whose they are, and name key of a speaker.
+# Keyed by model, the caller's reach, and the speaker's name.
 _speakers: Cache[tuple[int, reach.Reach, str], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
-# It has one key.
+# The cache has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 
 
 def active_model(*, choose: bool = True) -> ActiveModel:
-    """The active model; on an empty server the configured one becomes it, if the caller may `choose`.
+    """Returns the active model; on an empty server the configured one becomes active, if the caller may `choose`.
 
     Raises EmbeddingUnavailable.
     """
@@ -173,14 +178,14 @@ def _first_model() -> EmbeddingModel:
         with transaction.atomic():
             EmbeddingModel.objects.filter(pk=row.pk).update(state=EmbeddingState.ACTIVE)
     except IntegrityError:
-        # Another process was faster with another model.
+        # Another process has activated another model first.
         return EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE)
     row.state = EmbeddingState.ACTIVE
     return row
 
 
 def find_model_row(provider: str, name: str) -> EmbeddingModel:
-    """The row of a model, which is made if there is none. Raises EmbeddingUnavailable."""
+    """Finds or creates the row of a model. Raises EmbeddingUnavailable."""
     dimensions = provider_for(provider, name).dimensions
     row, _ = EmbeddingModel.objects.get_or_create(
         provider=provider, name=name, dimensions=dimensions, defaults={"state": EmbeddingState.BUILDING}
@@ -189,5 +194,5 @@ def find_model_row(provider: str, name: str) -> EmbeddingModel:
 
 
 def forget_active_model() -> None:
-    """This process asks anew which model is active."""
+    """Has this process look up again which model is active."""
     _active.clear()

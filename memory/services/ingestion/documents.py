@@ -1,4 +1,4 @@
-"""Documents: long texts that are cut into chunks, each a memory that knows its document and its place in it."""
+"""Stores documents, long texts cut into chunks; each chunk is a memory that knows its document and its place in it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import Idempotency, NewDocument, Scope, StoredDocument
 
-# A request waits for the vectors of so many chunks (a few seconds of the bundled model), of more the worker makes them.
+# A request embeds up to this many chunks (a few seconds with the bundled model); the worker embeds longer documents.
 INLINE_CHUNKS = 128
 MAX_SPEAKER_CHARS = 128
-# The name under which a chunk's metadata tells of its document.
+# The key under which a chunk's metadata describes its document.
 METADATA_KEY = "document"
 
 
@@ -64,10 +64,10 @@ def put_document(
     """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
 
     Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
-    the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
-    says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force. `before`
-    and `beside` are called inside the transaction, before the document is written (the quota is locked by then) and
-    after it.
+    the headings above it. With more than INLINE_CHUNKS, or without the provider, the chunks are found by words at once
+    and `degraded` says that the worker embeds them. If the gate or a quota rejects the document, the former version
+    stays in force. `before` and `beside` are called inside the transaction, before the document is written (the quota
+    is locked by then) and after it.
 
     Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
     is under a legal hold.
@@ -93,7 +93,7 @@ def put_document(
             stored = _keep_out(scope, checked, now=now)
         stored = replace(stored, degraded=[*stored.degraded, *unheard])
         if idempotency:
-            # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
+            # Take the document's id, or that of its quarantined item: an erasure finds the answer by it.
             keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
             ids = [checked.id] if stored.quarantine_id else list(keys)
             answers.amend(
@@ -108,7 +108,9 @@ def put_document(
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document ready to be written: its chunks, their terms and places, and vectors (None: the worker makes them)."""
+    """Holds a document ready to be written: its chunks, their terms, positions and vectors (None: the worker
+    makes them).
+    """
 
     document: NewDocument
     memories: list[Memory]
@@ -178,7 +180,7 @@ def insert_document(
 
 
 def _find_suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
-    """The chunks where the gate suspects the document; all of them where it cannot say which."""
+    """Finds the chunks where the gate suspects the document; all of them if it cannot say which."""
     if judgement is None or not judgement.suspected:
         return set()
     spans = [span for reason in judgement.reasons if reason.family in ("injection", "hidden") for span in reason.spans]
@@ -192,7 +194,7 @@ def _find_suspected(ready: PreparedDocument, judgement: Judgement | None) -> set
 
 
 def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
-    """Counts the chunks against the namespace's quota, if it has one; what they replace makes room."""
+    """Counts the chunks against the namespace's quota, if it has one; replaced chunks make room."""
     if not quota.has_quota(scope.namespace_id):
         return None
     of_former = Document.objects.in_scope(scope).filter(document_id=ready.document.document_id)
@@ -202,19 +204,19 @@ def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now:
 
 
 def version_in_force(scope: Scope, document_id: str) -> int:
-    """The version of the document that is there; 0 for none."""
+    """Returns the version of the stored document; 0 for none."""
     found = Document.objects.in_scope(scope).filter(document_id=document_id).values_list("version", flat=True)
     return found.first() or 0
 
 
 def _room_for(scope: Scope, ready: PreparedDocument, *, now: datetime) -> Granted | None:
-    """The limit that the document would break, if it would."""
+    """Returns the limit that the document would break, if any."""
     granted = count_document(scope, ready, enforce=True, now=now)
     return granted if granted is not None and granted.memories < len(ready.places) else None
 
 
 def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
-    """Stores what is quarantined, under a name that it keeps, and says that it was."""
+    """Stores a quarantined document under a name that it keeps, and reports the quarantine."""
     document_id = checked.document.document_id or str(checked.id)
     version = version_in_force(scope, document_id)
     named = replace(checked, document=replace(checked.document, document_id=document_id))
@@ -233,7 +235,7 @@ def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
 
 
 def _drop_originals(scope: Scope, row: Document) -> None:
-    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until it is over."""
+    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until it is read."""
     former = DocumentFile.objects.in_scope(scope).filter(document_key=row.id, finished_at__isnull=False)
     DocumentFilePart.objects.in_scope(scope).filter(file_id__in=former.values("id")).delete()
 
@@ -244,7 +246,7 @@ def _list_chunks(scope: Scope, row: Document) -> QuerySet[Memory]:
 
 
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
-    """Deletes a document, its chunks, its files and all that hangs on them; returns how many chunks, None if there is
+    """Deletes a document, its chunks, its files and all dependent rows; returns how many chunks, None if there is
     neither the document nor a file that waits to become it.
 
     Raises Conflict when a chunk is under a legal hold.
@@ -271,7 +273,7 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
 
 
 def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
-    """A chunk as a memory that is not stored yet; the document speaks for itself, so its title is the speaker."""
+    """Returns a chunk as an unsaved memory; the document speaks for itself, so its title is the speaker."""
     deadline.check()
     text = document.text[place.start : place.end]
     return Memory(
@@ -288,7 +290,7 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
     )
 
 
-# One statement, so that of two first versions at once one becomes the second.
+# This is one statement, so that of two concurrent first versions one becomes the second.
 _UPSERT = f"""
 WITH living AS MATERIALIZED (
     {KEEP_NAMESPACES}
@@ -308,7 +310,7 @@ RETURNING id, version
 
 
 def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
-    """The document's row in its new version, locked until the transaction ends. Raises NamespaceGone."""
+    """Writes the document's row in its new version, locked until the transaction ends. Raises NamespaceGone."""
     identity = new_id()
     row = Document(
         namespace_id=scope.namespace_id,
@@ -341,8 +343,8 @@ def _insert(
     *,
     suspected: Collection[uuid.UUID],
 ) -> None:
-    """Writes the chunks of a document that has none, with their postings, vectors and counts; `suspected` ones wait for
-    review.
+    """Writes the chunks of a document that has none, with postings, vectors and counts; `suspected` ones wait
+    for review.
     """
     own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
     made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)

@@ -1,4 +1,4 @@
-"""Takes in what was said: asks the gate, embeds, makes durable and findable, and asks for a summary when one is due."""
+"""Ingests turns: asks the gate, embeds, makes durable and findable, and asks for a summary when one is due."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ log = logging.getLogger("memos.ingest")
 
 EMBEDDING_DELAYED = Degradation.EMBEDDING_DELAYED.value
 WINDOW_SKIPPED = Degradation.SESSION_WINDOW_UNAVAILABLE.value
-# The vectors of so many turns are being made while the gate looks at the next ones.
+# This many turns are embedded while the gate judges the next ones.
 JUDGED_TOGETHER = 32
-# A turn of up to so many characters is embedded while the gate looks at it, which lets nearly all of them in.
+# A turn of up to this many characters is embedded while the gate judges it, because nearly all of them are let in.
 BEGUN_CHARS = 1_000
 
 
@@ -51,12 +51,12 @@ def ingest_batch(
     beside: Callable[[Sequence[Outcome]], None] | None = None,
     after: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> Ingested:
-    """Remembers turns, in their order, as far as the gate lets them in. When it returns, they are durable and both
-    search arms find them, and what is quarantined is kept where no search looks; all of that or, on an error, none.
+    """Remembers turns in order, as far as the gate lets them in. When it returns, they are durable, both retrievers
+    find them, and quarantined turns are kept where no search looks. On an error nothing is stored.
 
-    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
-    and found by words; the worker embeds them later. With Redis away they miss session window and working memory only.
-    Both are named in `degraded`. All items are of one caller. `note` is kept with the answer to the key. `beside` is
+    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), turns are stored
+    and found by words; the worker embeds them later. With Redis away they only miss session window and working memory.
+    Both are named in `degraded`. All items belong to one caller. `note` is kept with the answer to the key. `beside` is
     called with the outcomes inside the transaction that stores the turns, before they are stored, and `after` when they
     are.
 
@@ -74,7 +74,7 @@ def ingest_batch(
         rows, places = _find_rows(turns, offered)
         has_quota = _has_quota(rows)
         vectors.wait_for_most()
-        # Who takes from a quota locks it for all that write into the namespace.
+        # Quota accounting locks the namespace row and blocks its other writers.
         awaited = None if has_quota else vectors.expected
         made = None if awaited else vectors.wait()
         deadline.check()
@@ -120,7 +120,7 @@ def _call(hook: Callable[[Sequence[Outcome]], None] | None, turns: Sequence[Judg
 
 
 def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[str]:
-    """What follows the write of memories, outside its transaction; returns what did not work fully."""
+    """Runs the steps after the write of memories, outside its transaction; returns the degradations."""
     if not rows:
         return []
     degraded = []
@@ -133,7 +133,7 @@ def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetim
 
 
 def _ask_for_vectors() -> None:
-    """Has the worker embed what lacks a vector. The memories are stored already: what fails here the schedule finds."""
+    """Has the worker embed memories without vectors. They are stored: on an error the schedule finds them later."""
     try:
         queue.enqueue(queue.EMBED_PENDING)
     except DatabaseError as error:
@@ -141,14 +141,14 @@ def _ask_for_vectors() -> None:
 
 
 def _place(number: int, count: int) -> str:
-    """What stands before the names of an item's fields in a refusal."""
+    """Returns the prefix for the names of an item's fields in a refusal."""
     return f"items[{number}]." if count > 1 else ""
 
 
 def _judge(
     items: Sequence[tuple[Scope, NewMemory]], vectors: BatchEmbedding
 ) -> tuple[list[JudgedTurn], dict[uuid.UUID, tuple[int, MemoryRow]]]:
-    """The turns with the gate's judgement; of those it lets in, by id, the place in `vectors` and the row."""
+    """Judges the turns; returns them, and for admitted ones, by id, the index in `vectors` and the row."""
     turns: list[JudgedTurn] = []
     offered: dict[uuid.UUID, tuple[int, MemoryRow]] = {}
     for start in range(0, len(items), JUDGED_TOGETHER):
@@ -166,7 +166,7 @@ def _judge(
 def _find_rows(
     turns: Sequence[JudgedTurn], offered: Mapping[uuid.UUID, tuple[int, MemoryRow]]
 ) -> tuple[list[MemoryRow], list[int]]:
-    """The rows of the turns that are still let in, as they are now, and their places among those offered."""
+    """Returns the current rows of the turns that are still let in, and their indexes among the offered ones."""
     rows, places = [], []
     for turn in turns:
         if turn.admitted:
@@ -188,10 +188,10 @@ def _has_quota(rows: Sequence[MemoryRow]) -> bool:
 def _write_beside(
     rows: Sequence[MemoryRow], places: Sequence[int], awaited: Expected, vectors: BatchEmbedding, *, now: datetime
 ) -> Embedded | None:
-    """Stores the rows and asks for summaries that are due while the last of their vectors are made, and these too, if
+    """Stores the rows and asks for due summaries while the last of their vectors are made, and stores these too, if
     they come. Inside a transaction.
 
-    Says which vectors they have.
+    Returns the stored vectors.
     """
     unwritten = transaction.savepoint()
     ask_for_summaries(write(rows, awaited.only(places), now=now), now=now)
@@ -208,7 +208,7 @@ def _write_beside(
 
 
 def ask_for_summaries(sessions: Sequence[SessionState], *, now: datetime) -> None:
-    """Asks for the summaries that are due. What fails here the schedule finds: the memories are stored all the same."""
+    """Asks for the due summaries. The memories are stored all the same: on an error the schedule finds them later."""
     due: dict[int, list[str]] = defaultdict(list)
     for session in sessions:
         if session.summary_due:
@@ -225,7 +225,7 @@ def ask_for_summaries(sessions: Sequence[SessionState], *, now: datetime) -> Non
 
 
 def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
-    """What an idempotency record keeps beside the ids: verdicts and reasons, of those turns that have any."""
+    """Returns the verdicts and reasons that an idempotency record keeps, of the turns that have reasons."""
     told = {
         str(place): {"verdict": turn.outcome.verdict.value, "reasons": turn.outcome.reasons}
         for place, turn in enumerate(turns)
@@ -235,7 +235,7 @@ def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
 
 
 def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
-    """The answer already given to this key, if any."""
+    """Finds the answer already given to this key, if any."""
     record = answers.find_answer(idempotency)
     if record is None:
         return None
@@ -251,7 +251,7 @@ def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
 
 
 def append_to_windows(rows: Sequence[MemoryRow], *, now: datetime) -> bool:
-    """Adds the rows to their session windows, and those that are worth it to working memory; False (logged) when Redis
+    """Adds the rows to their session windows, and important ones to working memory; False (logged) when Redis
     is away.
     """
     messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)

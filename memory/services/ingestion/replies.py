@@ -1,4 +1,4 @@
-"""Remembers what an agent replied with the memories that the reply quotes.
+"""Remembers an agent's reply together with links to the memories that it quotes.
 
 A reply is linked to each of them as a fact is to its turns: `memories.follow_sources` takes it out of search when one
 of them no longer holds, and an erasure of one of them erases the reply.
@@ -33,14 +33,14 @@ GONE = "What it quotes was deleted."
 
 
 class SourceGone(Exception):
-    """A memory that a reply quotes was erased before the reply was stored."""
+    """Signals that a memory that a reply quotes was erased before the reply was stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotingReply:
-    """The last of `turns`, and the memories that it quotes: `sources`, and those of the other turns that it repeats.
+    """Represents the last of `turns`, and the memories that it quotes: `sources`, and the other turns that it repeats.
 
-    `lock_sources` is what `ingest_batch` is to call as `beside`, and `link` as `after`.
+    Pass `lock_sources` to `ingest_batch` as `beside`, and `link` as `after`.
     """
 
     scope: Scope
@@ -49,9 +49,9 @@ class QuotingReply:
     now: datetime
 
     def lock_sources(self, outcomes: Sequence[Outcome]) -> None:
-        """Locks the sources: an erasure that comes later waits for that, and finds the links.
+        """Locks the sources: a later erasure waits for the lock, and finds the links.
 
-        The session is locked first, as everybody does who locks memories as well. Raises SourceGone when one of them is
+        The session is locked first, as in all code that locks memories as well. Raises SourceGone when one of them is
         gone, so that nothing is stored.
         """
         Session.objects.in_scope(self.scope).filter(name=self.turns[-1].session).select_for_update().first()
@@ -60,7 +60,7 @@ class QuotingReply:
             raise SourceGone
 
     def link(self, outcomes: Sequence[Outcome]) -> None:
-        """Links the reply, if it was let in, to what it quotes."""
+        """Links the reply, if it was let in, to the memories that it quotes."""
         reply = outcomes[-1].memory_id
         if reply is None or not outcomes[-1].accepted:
             return
@@ -74,9 +74,10 @@ class QuotingReply:
 
 
 def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:
-    """Links a reply to the memories that it quotes, and has it follow the ones that no longer hold.
+    """Links a reply to the memories that it quotes, and has it follow those of them which no longer hold.
 
-    None of them bears the reply alone: it goes with the first. Inside the transaction that has locked them.
+    No source supports the reply alone: it leaves search with the first of them. Inside the transaction that has locked
+    them.
     """
     links = [
         MemoryLink(
@@ -101,7 +102,7 @@ def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *
 def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) -> int:
     """Archives the replies that quote memories which are about to be deleted; returns how many.
 
-    A reply under a legal hold stays, and so does one that is itself among the sources. In the caller's transaction.
+    A reply under a legal hold stays, and so does a reply that is itself among the sources. In the caller's transaction.
     """
     links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=sources.values("pk"))
     quoting = Memory.objects.in_scope(scope).active().filter(metadata__has_key="answer")
@@ -129,13 +130,13 @@ def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) 
 
 
 def list_named(scope: Scope, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
-    """The memories of the namespace that a reply's own metadata names as what it was made from."""
+    """Lists the memories of the namespace that a reply's own metadata names as its sources."""
     rows = Memory.objects.in_scope(scope).filter(pk__in=read_named(metadata))
     return list(rows.values_list("pk", flat=True))
 
 
 def read_named(metadata: Mapping[str, Any]) -> list[uuid.UUID]:
-    """The ids that a reply's metadata names; clients may have written anything there."""
+    """Reads the ids that a reply's metadata names; clients may have written anything there."""
     answer = metadata.get("answer")
     named = answer.get("memory_ids") if isinstance(answer, dict) else None
     found = []

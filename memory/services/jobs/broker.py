@@ -1,4 +1,4 @@
-"""The queue in PostgreSQL, from which a cluster takes the messages of its priority, from each namespace in turn."""
+"""Implements the queue in PostgreSQL: a cluster takes messages of its priority, from each namespace in turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory.enums import JobPriority
 from memory.services.jobs.lanes import LANES_OF_PRIORITY, Lane, Rotation, priority_of_cluster
 from memory.services.jobs.new_turns import NewTurns
 
-# The first that is due of each lane, from the key after the one that was served last and then from the beginning.
+# Takes the first due message of each lane, from the key after the last served one and then from the beginning.
 _NEXT = """
 SELECT lane.name, found.id, found.key, found.lock, found.payload
 FROM unnest(%(lanes)s::text[], %(firsts)s::text[], %(serveds)s::text[], %(lasts)s::text[])
@@ -47,8 +47,8 @@ class _Message(NamedTuple):
 
 
 class FairBroker(ORM):
-    """Gives the cluster `list_key` the next message of its priority; one that is not acknowledged comes again, after
-    MEMOS_JOB_RETRY_SECONDS.
+    """Gives the cluster `list_key` the next message of its priority; a message that is not acknowledged comes again
+    after MEMOS_JOB_RETRY_SECONDS.
     """
 
     def __init__(self, list_key: str | None = None) -> None:
@@ -66,14 +66,17 @@ class FairBroker(ORM):
         self._pause = settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.list_key, {}).get("poll", Conf.POLL)
 
     def dequeue(self) -> list[tuple[int, str]] | None:
-        """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""
+        """Returns the next message as (id, payload); [] when another cluster was faster, None after a pause
+        without any.
+        """
         self.get_connection()
         started = time.monotonic()
         if self.priority is JobPriority.NORMAL:
             self.follow_turns()
         message = self._look()
         if message is None:
-            # However many wait for a later attempt, looking over them takes a small part of the time.
+            # Scanning messages that wait for a later attempt takes only a small part of the time, however many there
+            # are.
             time.sleep(max(self._pause, 10 * (time.monotonic() - started)))
             return None
         self._rotation.advance(message.lane, message.key)
@@ -83,15 +86,15 @@ class FairBroker(ORM):
         return [(message.id, message.payload)]
 
     def follow_turns(self) -> None:
-        """Queues what follows new turns, when it is time to look for some."""
+        """Queues the jobs that follow new turns, when it is time to look for new turns."""
         self._new_turns.look(now=timezone.now())
 
     def queue_size(self) -> int:
-        """Count the messages of this cluster that are due."""
+        """Counts the due messages of this cluster."""
         return self._messages().filter(lock__lte=timezone.now()).count()
 
     def lock_size(self) -> int:
-        """Count the messages that a worker has, or that wait for another attempt."""
+        """Counts the messages that a worker has, or that wait for another attempt."""
         return self._messages().filter(lock__gt=timezone.now()).count()
 
     def _messages(self) -> Any:

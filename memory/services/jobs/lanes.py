@@ -1,4 +1,4 @@
-"""Name the queue's lanes by message key: one lane per priority and one for the clock; namespaces take turns in each.
+"""Names the queue's lanes by message key: one lane per priority and one for the clock; namespaces take turns in each.
 
 Each priority has its own cluster of worker processes, so that no job waits for a job of another priority. The key of a
 message contains its priority and namespace: an index lookup finds the next message of a lane.
@@ -17,7 +17,7 @@ _DIGITS = 19
 
 
 class Lane(StrEnum):
-    """A queue of messages within django-q's table."""
+    """Represents a queue of messages within django-q's table."""
 
     INTERACTIVE = "interactive"
     CLOCK = "clock"
@@ -26,12 +26,12 @@ class Lane(StrEnum):
 
     @property
     def first_key(self) -> str:
-        """Return the lowest key of a message in this lane."""
+        """Returns the lowest key of a message in this lane."""
         return self._key("0" * _DIGITS)
 
     @property
     def last_key(self) -> str:
-        """Return the highest key of a message in this lane."""
+        """Returns the highest key of a message in this lane."""
         return self._key("9" * _DIGITS)
 
     def _key(self, namespace: str) -> str:
@@ -49,18 +49,18 @@ _PRIORITY_OF_CLUSTER = {cluster: priority for priority, cluster in CLUSTERS.item
 
 
 def key_of(priority: JobPriority, namespace_id: int) -> str:
-    """Return the message key for jobs of this priority in a namespace (0: the system)."""
+    """Returns the message key for jobs of this priority in a namespace (0: the system)."""
     return f"{CLOCK_KEY}:{priority.label}:{namespace_id:0{_DIGITS}d}"
 
 
 def priority_of_cluster(cluster: str) -> JobPriority:
-    """Return the priority whose jobs a cluster takes."""
+    """Returns the priority whose jobs a cluster takes."""
     return _PRIORITY_OF_CLUSTER[cluster]
 
 
 @dataclass(slots=True)
 class Rotation:
-    """Round-robin over lanes and, within each lane, over keys: the next key is the one after the last served."""
+    """Takes lanes in turn and, within each lane, keys in turn: the next key is the one after the last served."""
 
     lanes: tuple[Lane, ...]
     turn: int = 0
@@ -70,11 +70,11 @@ class Rotation:
         self.served = {lane: lane.last_key for lane in self.lanes}
 
     def order(self) -> tuple[Lane, ...]:
-        """Return the lanes in the order to look at them: an empty lane passes its turn on."""
+        """Returns the lanes in the order to look at them: an empty lane passes its turn on."""
         first = self.turn % len(self.lanes)
         return self.lanes[first:] + self.lanes[:first]
 
     def advance(self, lane: Lane, key: str) -> None:
-        """Record that a message of `lane` was taken."""
+        """Records that a message of `lane` was taken."""
         self.turn += 1
         self.served[lane] = key

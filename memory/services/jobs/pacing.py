@@ -1,4 +1,4 @@
-"""Background work takes what requests leave: it pauses between its steps, and ends early for other namespaces."""
+"""Paces background work: it pauses between its steps while requests run, and ends early for other namespaces."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from memory.postgresql import reach
 from memory.services.jobs.lag import longest_lag
 from memory.stores import request_load
 
-# Fewer requests in flight than this, on average, are none.
+# Fewer requests in flight than this, on average, count as none.
 QUIET = 0.1
-# Of its time, work has this share while a request or more is in flight; between, in proportion.
+# Background work gets this share of its time while at least one request is in flight; below, in proportion.
 BUSY_SHARE = 0.12
-# While it is not known how many there are.
+# Background work gets this share while the load is unknown.
 UNKNOWN_SHARE = 0.5
-# While new turns have waited for longer, all work is given more time, and from URGENT_LAG on the whole of it, whatever
-# requests do: the turns would wait for the pauses of other jobs, too.
+# While new turns have waited longer than PATIENT_LAG, all work gets more time, and from URGENT_LAG on all of it,
+# whatever the load: the turns would wait for the pauses of other jobs, too.
 PATIENT_LAG = timedelta(seconds=120)
 URGENT_LAG = timedelta(seconds=240)
-# Shorter pauses are added up; in a long one the work looks up after each LOOK_SECONDS whether it still has to wait.
+# Shorter pauses are added up; during a long one the job checks every LOOK_SECONDS whether it still has to wait.
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 10.0
 LOOK_SECONDS = 1.0
-# A step takes PostgreSQL's and the embedding's time besides its own. What is beyond this many times its own is no work,
-# but waiting: for a language model, or for a processor that others have.
+# A step uses the time of PostgreSQL and the embedding model besides its CPU time. Time beyond this multiple of its CPU
+# time counts as waiting: for a language model, or for a busy processor.
 WORK_PER_OWN = 3.0
-# How old what is known of the load, of those that wait and of the lag may be.
+# Cache lifetimes of the load, queue and lag readings.
 LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
 LAG_SECONDS = 10.0
 
-# Jobs that were never begun, so that one between two attempts stops nobody. Those of other priorities have workers of
-# their own.
+# Only jobs that were never begun count, so that a job between two attempts stops no other. Other priorities have
+# separate workers.
 _OTHERS = """
 SELECT EXISTS (
     SELECT FROM memory_job
@@ -51,7 +51,7 @@ SELECT EXISTS (
 
 
 def share_of(load: float | None, lag: timedelta = timedelta()) -> float:
-    """Which part of its time work may take (0 to 1) with so many requests in flight, None where nobody knows."""
+    """Returns the share of its time that work may take (0 to 1) with `load` requests in flight; None: unknown load."""
     if load is None:
         share = UNKNOWN_SHARE
     elif load < QUIET:
@@ -64,14 +64,14 @@ def share_of(load: float | None, lag: timedelta = timedelta()) -> float:
 
 @dataclass(slots=True)
 class LoadReader:
-    """Requests in flight between two looks at the sum in Redis. Before the second look there are none."""
+    """Averages the requests in flight between two readings of the sum in Redis. The load is 0 before the second one."""
 
     load: float | None = 0.0
     _seconds: float | None = None
     _read_at: float = field(default=float("-inf"))
 
     def read(self) -> float | None:
-        """How many, on average over LOAD_SECONDS or more; None while Redis is away."""
+        """Returns the average over LOAD_SECONDS or more; None while Redis is away."""
         now = time.monotonic()
         if now - self._read_at < LOAD_SECONDS:
             return self.load
@@ -80,7 +80,7 @@ class LoadReader:
         except RedisAway:
             self.load, self._seconds, self._read_at = None, None, now
             return None
-        # A Redis that was emptied begins anew.
+        # The sum in an emptied Redis starts from 0 again.
         known = self._seconds is not None and seconds >= self._seconds
         self.load = (seconds - (self._seconds or 0.0)) / (now - self._read_at) if known else 0.0
         self._seconds, self._read_at = seconds, now
@@ -89,8 +89,7 @@ class LoadReader:
 
 @dataclass(slots=True)
 class _Process:
-    """What this process knows of the load and of how long new turns wait, and the pause that its last job left to the
-    next one."""
+    """Caches the load and the lag of new turns in this process, and the pause that the last job left to the next."""
 
     reader: LoadReader = field(default_factory=LoadReader)
     owed: float = 0.0
@@ -106,7 +105,7 @@ _process = _Process()
 
 
 class Pace:
-    """The pace of one job. A job that a person waits for never pauses."""
+    """Represents the pace of one job. A job that a person waits for never pauses."""
 
     def __init__(self, *, priority: JobPriority, namespace_id: int) -> None:
         self._priority = priority
@@ -117,17 +116,17 @@ class Pace:
         self.gave_way = False
 
     def begin(self) -> None:
-        """Pauses for the job before."""
+        """Pauses for the previous job."""
         if self._priority is not JobPriority.INTERACTIVE:
             _process.look_at_lag()
             self._pause()
         self._begun_at = time.monotonic()
 
     def give_way(self, *, at_least: float = 5.0) -> bool:
-        """Pauses as requests want it; whether the job should end here and go on later, for it has run `at_least`
-        seconds, and another namespace's job of its priority waits. `gave_way` says so from then on.
+        """Pauses as the load requires; returns whether the job should end here and continue later, because it has run
+        `at_least` seconds and a job of its priority waits in another namespace. `gave_way` keeps the result.
 
-        To be called between two steps, outside of transactions.
+        Call it between two steps, outside of transactions.
         """
         if self._priority is JobPriority.INTERACTIVE:
             return False
@@ -138,7 +137,7 @@ class Pace:
         return self.gave_way
 
     def end(self) -> None:
-        """Leaves the pause for what was done last to the next job."""
+        """Leaves the pause for the last step to the next job."""
         if self._priority is not JobPriority.INTERACTIVE:
             self._reckon()
 
@@ -146,12 +145,12 @@ class Pace:
         """Adds the pause for the work since the last one."""
         share = share_of(_process.reader.read(), _process.lag)
         pause = self._take_work() * (1.0 / share - 1.0)
-        # A pause counts for the time that a job may take.
+        # The pause counts towards the job's time limit.
         longest = min(LONGEST_PAUSE_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS / 6)
         _process.owed = min(longest, _process.owed + pause) if pause else 0.0
 
     def _take_work(self) -> float:
-        """Seconds of work since the last time."""
+        """Returns the seconds of work since the last call."""
         seconds = time.monotonic() - self._resumed_at
         own = time.process_time() - self._used
         self._resume()
@@ -161,7 +160,7 @@ class Pace:
         self._resumed_at, self._used = time.monotonic(), time.process_time()
 
     def _pause(self) -> None:
-        """Waits for what is owed, as long as there is load."""
+        """Waits for the owed pause, as long as there is load."""
         while _process.owed >= SHORTEST_PAUSE_SECONDS:
             step = min(LOOK_SECONDS, _process.owed)
             time.sleep(step)
@@ -180,6 +179,6 @@ class Pace:
 
 
 def spare_processors(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Has PostgreSQL use one processor for each statement of a new connection: the others are for requests."""
+    """Limits each statement of a new connection to one processor of PostgreSQL: the others are for requests."""
     with connection.cursor() as cursor:
         cursor.execute("SET max_parallel_workers_per_gather = 0")

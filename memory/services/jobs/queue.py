@@ -1,4 +1,4 @@
-"""Hands work to the background. A job is a row of the same database: it is queued or rolled back with the change."""
+"""Queues background jobs. A job is a row of the same database: it is queued or rolled back with the change."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from memory.services.jobs.lanes import key_of
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A function of memory.tasks, or of another module by its whole path.
+    """Names a function of memory.tasks, or of another module by its whole path.
 
-    `of_namespace`: its first argument is the id of the namespace that the job belongs to; without, the job is the
-    system's. `once`: while a job with the same arguments waits no second one is queued; one that runs is run once more
-    when it has ended, for what was asked for meanwhile. `priority`: whose workers take it; bulk for what may take
-    minutes. `asks_model`: where language models are enabled it waits for one, and is bulk for that reason.
+    `of_namespace`: the first argument is the id of the namespace that the job belongs to; if False, the job belongs to
+    the system. `once`: while a job with the same arguments waits, no second one is queued; a running one is run once
+    more when it has ended, for requests made meanwhile. `priority`: the workers that take it; bulk for jobs that may
+    take minutes. `asks_model`: where language models are enabled the job waits for one, and is bulk for that reason.
     """
 
     name: str
@@ -62,11 +62,11 @@ EXPORT_TRAINING = Kind("export_training", priority=JobPriority.BULK)
 TRAIN_ADAPTER = Kind("train_adapter", priority=JobPriority.BULK)
 DUMP_CUBE = Kind("dump_cube", priority=JobPriority.BULK)
 LOAD_CUBE = Kind("load_cube", priority=JobPriority.BULK)
-# Their second argument is the name of a session.
+# The second argument of these is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES)
 
-# Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
-# what was asked for is either seen by the run or leads to another.
+# A request made while the job runs marks its row. The mark waits for the requesting transaction, and so does the end of
+# the job: the request is either seen by the run or leads to another.
 _LOCK = """
 SELECT id FROM memory_job
 WHERE namespace_id = %(namespace_id)s AND kind = %(kind)s AND arguments = ANY(%(arguments)s::text[]::jsonb[])
@@ -91,7 +91,7 @@ WHERE namespace_id = %(namespace_id)s AND memory_job.id = sent.id
 
 
 class _Messages(Broker):
-    """Keeps what django-q would send one by one."""
+    """Collects the messages that django-q would send one by one."""
 
     def __init__(self, list_key: str) -> None:
         super().__init__(list_key)
@@ -103,17 +103,19 @@ class _Messages(Broker):
 
 
 def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> str:
-    """Queues a job of `kind` with ids and names as arguments; returns its id, or that of the one there is already.
+    """Queues a job of `kind` with ids and names as arguments; returns its id, or the id of the same job already queued.
 
-    It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. The moments of the queue are the machine's, which its workers
-    go by, not those of the change that asks.
+    The job may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. The queue uses the machine's clock, which its workers use,
+    not the time of the change that queues the job.
     """
     [job_id] = enqueue_each(kind, [arguments], seconds=seconds)
     return job_id
 
 
 def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: int | None = None) -> list[str]:
-    """As `enqueue`, with each of these arguments, which differ, and are of one namespace if the kind is."""
+    """Queues jobs as `enqueue` does, with each of these arguments, which differ; all are of one namespace if
+    the kind is.
+    """
     priority = JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority
     namespace_id = int(every[0][0]) if kind.of_namespace else 0
     new = {orjson.dumps(arguments): new_id() for arguments in every}
@@ -129,7 +131,7 @@ def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: i
             "now": timezone.now(),
         }
         if len(new) > 1:
-            # In the order of whoever else locks several: an erasure, which deletes jobs.
+            # Locks rows in the order of other code that locks several of them: an erasure, which deletes jobs.
             fetch(_LOCK, parameters, prepared=False)
         asked = fetch(_ASK, parameters, prepared=False)
         jobs = {}
@@ -175,13 +177,13 @@ def send_each(
 
 
 def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[int]:
-    """Keys of the queue messages (OrmQ) of jobs that are about one of the namespace's `sessions`."""
+    """Lists the keys of the queue messages (OrmQ) of jobs for one of the namespace's `sessions`."""
     queued = ((row.pk, row.task) for row in OrmQ.objects.all())
     return [key for key, job in queued if _names(job.get("func"), job.get("args"), namespace_id, sessions)]
 
 
 def list_failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
-    """Ids of django-q's notes of failed messages (Failure) about one of the namespace's `sessions`."""
+    """Lists the ids of django-q's records of failed messages (Failure) about one of the namespace's `sessions`."""
     functions = [_path(kind.name) for kind in OF_SESSION]
     failed = Failure.objects.filter(func__in=functions).values_list("pk", "func", "args")
     return [key for key, func, arguments in failed if _names(func, arguments, namespace_id, sessions)]

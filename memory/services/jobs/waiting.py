@@ -1,4 +1,4 @@
-"""Who waits in the queue: by priority and by namespace, since when; and waiting until nobody does."""
+"""Reports the waiting jobs by priority and by namespace, and since when they wait; waits until the queue is empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.services.jobs import new_turns
 from memory.services.jobs.lag import TurnLag, measure_lag
 from memory.types import Access
 
-# Namespaces that are named: those with the most jobs.
+# The report names only this many namespaces, those with the most jobs.
 NAMED = 20
 LONGEST_WAIT_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
@@ -30,7 +30,7 @@ BEGUN_WITHIN = {
     JobPriority.BULK: timedelta(hours=1),
 }
 
-# What the clock runs is listed with the schedules.
+# Jobs of the clock are listed with the schedules.
 _OPEN = """
 FROM memory_job WHERE state IN ('queued', 'running') AND schedule = ''
   AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
@@ -43,12 +43,12 @@ _BY_NAMESPACE = (
     f"SELECT namespace_id, {_FIGURES} {_OPEN} "
     "GROUP BY namespace_id ORDER BY count(*) DESC, namespace_id LIMIT %(named)s"
 )
-# Jobs between two attempts have been begun: they wait for a moment, not for a worker.
+# Jobs between two attempts have been begun: they wait for a time, not for a worker.
 _UNBEGUN = """
 SELECT priority, min(queued_at) FROM memory_job
 WHERE state = 'queued' AND started_at IS NULL AND schedule = '' GROUP BY priority ORDER BY priority
 """
-# As many turns as were not read for names or not compared; one that is neither counts once.
+# Counts the turns that were not read for names or not compared; a turn that is neither counts once.
 _NEW_TURNS = """
 SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
 FROM memory_session s
@@ -60,7 +60,7 @@ WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
 
 @dataclass(frozen=True, slots=True)
 class OpenJobs:
-    """How many jobs wait and run, and since when the one waits that has waited longest."""
+    """Counts the waiting and running jobs, and holds the time since which the oldest one waits."""
 
     queued: int = 0
     running: int = 0
@@ -73,8 +73,9 @@ class OpenJobs:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """What waits, of the namespaces that were asked about. `by_namespace` names the NAMED with the most jobs ("" are
-    those of the whole system); `lag` is how long new turns wait."""
+    """Holds the waiting jobs of the requested namespaces. `by_namespace` names the NAMED with the most jobs ("": jobs
+    of the whole system); `lag` is how long new turns wait.
+    """
 
     by_priority: dict[JobPriority, OpenJobs]
     by_namespace: dict[str, OpenJobs]
@@ -82,13 +83,13 @@ class QueueStatus:
 
     @property
     def total(self) -> int:
-        """Jobs that wait or run."""
+        """Returns the number of jobs that wait or run."""
         return sum(jobs.total for jobs in self.by_priority.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """How a wait ended: whether nothing is left, and after how long; else what was left."""
+    """Holds the result of a wait: whether the queue is idle, after how many seconds, and the jobs and turns left."""
 
     is_idle: bool
     seconds: float
@@ -97,7 +98,7 @@ class Waited:
 
 
 def queue_status(access: Access, *, namespaces: Collection[str] | None = None, now: datetime) -> QueueStatus:
-    """What waits in the namespaces, or in all that the caller reaches. Raises NotFound for one that it does not."""
+    """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for any other."""
     access = _narrow(access, namespaces)
     reached = _reach(access)
     by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reached, prepared=False)}
@@ -111,7 +112,7 @@ def queue_status(access: Access, *, namespaces: Collection[str] | None = None, n
 
 
 def describe_overdue(*, now: datetime) -> str:
-    """Name the priorities whose jobs wait for longer than BEGUN_WITHIN, with the longest wait; "" when none does."""
+    """Names the priorities whose jobs wait longer than BEGUN_WITHIN, with the longest wait; "" if there are none."""
     with reach.across_namespaces():
         rows = fetch(_UNBEGUN, {}, prepared=False)
     overdue = [(JobPriority(number), now - oldest) for number, oldest in rows]
@@ -133,8 +134,8 @@ def wait_for(
 ) -> Waited:
     """Waits until no job of the namespaces waits or runs and, `with_turns`, no turn is left to be read or compared.
 
-    At most `seconds`, up to LONGEST_WAIT_SECONDS. What the clock runs is not waited for, nor jobs that failed. A turn
-    that cannot be settled, for a budget that is spent, is waited for in vain. To be called outside of a transaction.
+    Waits at most `seconds`, up to LONGEST_WAIT_SECONDS, and not for jobs of the clock or failed jobs. It does wait,
+    until the timeout, for a turn that cannot be settled because a budget is spent. Call it outside of a transaction.
     Raises InvalidInput for another number of seconds, NotFound for a namespace that the caller does not reach.
     """
     if not 0 <= seconds <= LONGEST_WAIT_SECONDS:
@@ -155,7 +156,7 @@ def wait_for(
 
 
 def to_dict(status: QueueStatus) -> dict[str, Any]:
-    """A status as clients see it."""
+    """Returns a status as clients see it."""
     return {
         "priorities": [
             {"priority": priority.label, **_describe(jobs)} for priority, jobs in status.by_priority.items()
@@ -174,7 +175,7 @@ def _describe(jobs: OpenJobs) -> dict[str, Any]:
 
 
 def _narrow(access: Access, namespaces: Collection[str] | None) -> Access:
-    """The access to the namespaces only. Raises NotFound."""
+    """Narrows the access to the namespaces. Raises NotFound."""
     if namespaces is None:
         return access
     found = dict(Namespace.objects.filter(name__in=namespaces).values_list("name", "pk"))

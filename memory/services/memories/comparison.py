@@ -28,30 +28,30 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.settling")
 
-# Share of the terms of what is ended or denied that an earlier memory must hold, and how many such memories are read.
+# An earlier memory must hold this share of the terms of the ended or denied statement; at most this many are read.
 _LEAST_SHARE = 0.5
 _MAX_SHARING = 100
-# Earlier memories nearest to a statement that are read.
+# At most this many of the nearest earlier memories are read for a statement.
 _MAX_NEAR = 20
-# What one memory may cost, whatever is written in it: searches by terms, statements that may be updates, characters of
+# Limits of the work for one memory, whatever its text: searches by terms, statements that may be updates, characters of
 # earlier memories (newest first), and CPU seconds of deciding.
 MAX_SEARCHES = 100
 MAX_UPDATES = 20
 MAX_EARLIER_CHARS = 1_000_000
 MAX_SECONDS = 5.0
 _PEOPLE = (Role.USER,)
-# Memories of a session whose statements are embedded together.
+# The statements of this many memories of a session are embedded together.
 READ_AHEAD = 16
-# What is read of earlier memories.
+# Fields that are read of earlier memories.
 _READ = ("namespace", "role", "speaker", "text", "context", "metadata", "state", "content_hash", "retired_spans")
-# The key of a memory's metadata that names, by their ids, the memories that it is feedback on; so many are compared.
+# This key of a memory's metadata names the ids of the memories that it is feedback on; at most MAX_NAMED are compared.
 FEEDBACK_ON = "feedback_on"
 MAX_NAMED = 200
 
 
 @dataclass(slots=True)
 class MemoryComparison:
-    """A memory with its live `statements`, those of `earlier` memories (oldest first), and what is `settled` of them.
+    """Holds a memory with its live `statements`, the `earlier` memories (oldest first), and the `settled` decisions.
 
     `updates`: its statements that may give a new value. `near`: the earlier memories nearest to these. `same`: the
     earlier memories that say the same. `judge`: the language model that decided; empty when settling did.
@@ -69,28 +69,28 @@ class MemoryComparison:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether nothing was decided."""
+        """Tells whether nothing was decided."""
         return not (self.settled.retired or self.settled.linked or self.settled.review or self.same)
 
     @property
     def memories(self) -> dict[uuid.UUID, Memory]:
-        """The memory and the earlier ones as they were read, by id."""
+        """Returns the memory and the earlier ones as they were read, by id."""
         return {one.pk: one for one in (self.memory, *self.earlier)}
 
 
 def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """Narrows `rows` to what people said and still holds: documents and agents decide nothing."""
+    """Narrows `rows` to memories that people said and that still hold: documents and agents decide nothing."""
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
 def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
-    """Begins the comparison of a memory as it is now; None when it decides nothing, or no more."""
+    """Begins the comparison of a memory as it is now; None when the memory cannot decide anything, or no longer can."""
     memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
     return begin(scope, memory) if memory is not None else None
 
 
 def begin(scope: Scope, memory: Memory) -> MemoryComparison:
-    """Begins the comparison of a memory that was read."""
+    """Begins the comparison of a memory that is already loaded."""
     statements = statements_of(memory)
     updates = list(dict.fromkeys(said.text for said in statements if is_update(said)))[:MAX_UPDATES]
     return MemoryComparison(scope, memory, statements, updates)
@@ -107,7 +107,7 @@ def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory,
         found = {memory.pk: memory for memory in memories.filter(pk__in=some).defer("terms")}
         comparisons: dict[uuid.UUID, MemoryComparison] = {}
         for pk, memory in found.items():
-            # It fails again, and alone, when it is compared.
+            # The same error occurs again, and alone, when the memory is compared.
             with suppress(Exception):
                 comparisons[pk] = begin(scope, memory)
         # A refused text is found again, alone, when its memory is compared.
@@ -117,7 +117,7 @@ def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory,
 
 
 def statements_of(memory: Memory) -> list[Statement]:
-    """The statements of a memory that hold."""
+    """Returns the statements of a memory that hold."""
     by_agent = memory.role not in _PEOPLE
     return live_statements(memory.text, spans_of(memory.retired_spans), speaker=memory.speaker, by_agent=by_agent)
 
@@ -145,7 +145,9 @@ def find_earlier(comparison: MemoryComparison) -> None:
 
 
 def list_named(memory: Memory) -> frozenset[uuid.UUID]:
-    """The memories that a memory names as what it is feedback on, MAX_NAMED at most; whoever wrote it chose them."""
+    """Returns the memories that a memory names as the target of its feedback, at most MAX_NAMED; its writer
+    chose them.
+    """
     named = memory.metadata.get(FEEDBACK_ON)
     ids = []
     for one in named[:MAX_NAMED] if isinstance(named, list) else ():
@@ -155,7 +157,7 @@ def list_named(memory: Memory) -> frozenset[uuid.UUID]:
 
 
 def _is_one_person(one: Memory, other: Memory) -> bool:
-    """Whether the metadata of both doesn't name two users, who share no more than the namespace."""
+    """Tells whether both may be of one person: their metadata does not name two different users of the namespace."""
     return all(
         one.metadata[key] == other.metadata[key]
         for key in ("user_id", "user")
@@ -164,7 +166,7 @@ def _is_one_person(one: Memory, other: Memory) -> bool:
 
 
 def decide(comparison: MemoryComparison) -> None:
-    """Decides what the memory does to the earlier ones. Raises EmbeddingUnavailable."""
+    """Decides how the memory changes the earlier ones. Raises EmbeddingUnavailable."""
     memory = comparison.memory
     until = time.thread_time() + MAX_SECONDS
     earlier = Earlier(
@@ -178,7 +180,7 @@ def decide(comparison: MemoryComparison) -> None:
 
 
 def _list_successions(comparison: MemoryComparison) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """(newer, older) of the near memories that are linked already."""
+    """Lists (newer, older) of the near memories that are linked already."""
     near = list(comparison.near)
     links = MemoryLink.objects.in_scope(comparison.scope).filter(kind=LinkKind.SUPERSEDES)
     rows = links.filter(memory_id__in=near, other_id__in=near).order_by()

@@ -1,10 +1,11 @@
-"""Has facts, preferences and replies follow the memories that they rest on: what these no longer say leaves search
-with them, and comes back.
+"""Has facts, preferences and replies follow the memories that they rest on: they leave search when their sources no
+longer say them, and come back when these do.
 
-A fact holds while one turn that says all of it holds, or all those that say it together do. When they do not, what
-superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken back when the
-turns hold again, unless a person had a hand in it. A reply rests on all memories that it quotes together, and no longer
-holds when one of them says something else. What rests on a fact or a reply follows in its turn.
+A fact holds while one turn that says all of it holds, or all turns that say it together do. When they do not, the
+memory that superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken
+back when the turns hold again, unless a person has changed the fact. A reply rests on all memories that it quotes
+together, and no longer holds when one of them says something else. Memories that rest on a fact or a reply follow in
+turn.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ BACK = "What it rests on holds again."
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """The turns of a session on which facts rest, and which of them were rewritten, and when."""
+    """Holds the turns of a session on which facts rest, and which of them were rewritten, and when."""
 
     rows: Mapping[uuid.UUID, Memory]
     rewritten: Mapping[uuid.UUID, datetime]
 
 
 def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
-    """Brings what rests on memories of the session in step with them; returns how many that changed. Idempotent."""
+    """Brings memories that rest on the session's memories in step with them; returns how many changed. Idempotent."""
     own = Memory.objects.in_scope(scope).in_session(session)
-    # What a person prefers, and a reply, may rest on several sessions.
+    # A person's preference, and a reply, may rest on several sessions.
     resting = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=own.values("pk"))
     facts = list(Memory.objects.in_scope(scope).filter(pk__in=resting.values("memory_id")).order_by("pk"))
     links: dict[uuid.UUID, list[MemoryLink]] = {}
@@ -83,7 +84,7 @@ def _follow(scope: Scope, fact: Memory, links: Sequence[MemoryLink], sources: _S
             newer = _successor(scope, [link.other_id for link in links], sources)
             return _end(scope, fact.pk, newer, now=now) if newer else _archive(scope, fact.pk, now=now)
     except (Conflict, NotFound) as refusal:
-        # It is under a legal hold, or was erased meanwhile.
+        # The fact is under a legal hold, or was erased meanwhile.
         log.info("a fact does not follow its turns", extra={"memory": str(fact.pk), "reason": refusal.message})
     return False
 
@@ -99,13 +100,13 @@ def _stands(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> boo
 
 
 def _is_shown_by_choices(memory: Memory) -> bool:
-    """Whether it is a preference that choices show, of which no one says it."""
+    """Tells whether the memory is a preference that choices show and that no turn states."""
     said = memory.metadata.get(PREFERENCE_KEY)
     return memory.is_preference and isinstance(said, dict) and said.get("shown_by") == PreferenceSource.CHOICES
 
 
 def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Whether the choices that are left of those that it rests on are enough."""
+    """Tells whether enough of the choices that the preference rests on remain."""
     said = preference.metadata[PREFERENCE_KEY]
     key = frozenset(map(str, said.get("key") or ()))
     found = [
@@ -123,7 +124,7 @@ def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _S
 
 
 def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
-    """The turns that are linked, as far as they hold."""
+    """Lists the linked turns that hold."""
     rows = [sources.rows.get(link.other_id) for link in links]
     return [
         row
@@ -136,7 +137,7 @@ def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory
 
 
 def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Whether the turns hold, and what is left of those that were changed since they were read still says the fact."""
+    """Tells whether the turns hold, and the rest of those changed since they were read still says the fact."""
     held = _list_holding(links, sources)
     if len(held) < len(links):
         return False
@@ -156,7 +157,7 @@ def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
 
 
 def _still_prefers(preference: Memory, turn: Memory) -> bool:
-    """Whether what is left of the turn states the preference."""
+    """Tells whether the remaining text of the turn states the preference."""
     said = preference.metadata.get(PREFERENCE_KEY)
     if not isinstance(said, dict):
         return False
@@ -169,7 +170,7 @@ def _still_prefers(preference: Memory, turn: Memory) -> bool:
 
 
 def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:
-    """The memory that took the place of one of the turns, or of a statement of it; None when none that holds did."""
+    """Returns the memory that replaced one of the turns, or a statement of it; None when no memory that holds did."""
     by = [row.superseded_by for row in sources.rows.values() if row.pk in turn_ids and row.superseded_by is not None]
     retired = RetiredStatement.objects.in_scope(scope).filter(memory_id__in=turn_ids, withdrawn_at=None)
     by += list(retired.order_by("-retired_at").values_list("by", flat=True))

@@ -1,10 +1,10 @@
-"""Asks a configured language model about the pairs that the rules of settling are unsure of, and does what it says
-where its answer stands the check. Runs in the background only.
+"""Asks a configured language model about the pairs that the rules of settling are unsure of, and applies its verdicts
+that pass the check. Runs in the background only.
 
-It is asked of nothing but what the rules proposed, and can do nothing but what they can: a verdict that the newer
-statement replaces the older goes the way that a rule's goes (`outcome.store_outcome`), with the same guards and undone
-in the same ways. Words are data to it; those of one namespace and the same people only go into one question, so that
-what somebody writes cannot decide about what others said.
+The model sees only pairs that the rules proposed, and has only the effects that rules have: a verdict that the newer
+statement replaces the older is stored as a rule's is (`outcome.store_outcome`), with the same guards and the same ways
+to undo it. The model treats words as data; one question holds only words of one namespace and the same people, so that
+one person's words cannot decide about another's.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.settling")
 
-# Pairs of one question to the model, and characters of what stood before a statement that it is shown.
+# Limits of one question to the model: pairs, and characters of context shown before a statement.
 AT_ONCE = 5
 BEFORE_CHARS = 300
-# How sure a checked verdict is: as a rule that another one could contradict.
+# A checked verdict has the confidence of a rule that another one could contradict.
 CONFIDENCE = 0.8
-# A pair without an answer is asked again after 2 minutes, then twice as late each time, so often at most (some 17 h).
+# A pair without an answer is retried after 2 minutes, then with doubled delays, at most this often (some 17 h).
 MOST_ATTEMPTS = 10
 FIRST_DELAY = timedelta(minutes=2)
-# What the gate suspects of steering its readers waits until a person has looked at it.
+# Pairs that the gate suspects of prompt injection wait until a person has reviewed them.
 SUSPECTED_DELAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A pair with its memories, its statements and those around them, as they are now."""
+    """Holds a pair with its memories, its statements and their surroundings, as they are now."""
 
     pair: UnsurePair
     scope: Scope
@@ -67,12 +67,12 @@ class _Case:
 
     @property
     def words(self) -> str:
-        """What may hold no longer."""
+        """Returns the older words, which may no longer hold."""
         return " ".join(self.older.text[self.pair.start : self.pair.end].split())
 
     @property
     def people(self) -> tuple[int, frozenset[tuple[str, str]]]:
-        """Whose words it is made of: pairs are judged together only when that is the same."""
+        """Returns the namespace and the people of the words: pairs are judged together only when these are the same."""
         both = ((one.speaker, str(one.metadata.get("user_id", one.metadata.get("user")))) for one in self.memories)
         return self.scope.namespace_id, frozenset(both)
 
@@ -82,10 +82,10 @@ class _Case:
 
 
 def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Has the pairs that wait judged, MEMOS_LLM_SETTLING_PER_RUN at most; returns how many got a verdict.
+    """Has the waiting pairs judged, at most MEMOS_LLM_SETTLING_PER_RUN; returns how many got a verdict.
 
-    Begins no further question after `seconds`, nor when the model is away. One run at a time; another does
-    nothing, as does one without a model.
+    Begins no further question after `seconds`, nor once the model is away. Only one run works at a time; a second one
+    does nothing, and neither does a run without a model.
     """
     deadline = time.monotonic() + seconds
     total = 0
@@ -102,7 +102,7 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
                 with caller.within_namespace(cases[0].scope.namespace_id):
                     verdicts = judge.judge([_excerpts(case) for case in cases])
             except BudgetExceeded as error:
-                # They wait for the budget, and other namespaces do not wait for them.
+                # These pairs wait for the budget, and other namespaces do not wait for them.
                 log.warning("pairs are not judged yet", extra={"reason": error.message, "model": judge.name})
                 for case in cases:
                     _row(case.pair).update(due_at=now + FIRST_DELAY)
@@ -119,7 +119,7 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     return total
 
 
-# In turns of the namespaces, so that one with many pairs keeps nobody waiting.
+# Takes pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
 _DUE = """
 SELECT id FROM (
     SELECT id, due_at, row_number() OVER (PARTITION BY namespace_id ORDER BY due_at, id) AS place
@@ -130,7 +130,7 @@ SELECT id FROM (
 
 
 def _due(now: datetime) -> list[_Case]:
-    """The pairs that may be judged now. Those that are none any more are forgotten: comparing finds them again."""
+    """Returns the pairs that may be judged now. Deletes outdated pairs: comparing finds them again."""
     open_pairs = UnsurePair.objects.across_namespaces().filter(verdict="", due_at__lte=now)
     spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
     off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
@@ -152,8 +152,9 @@ def _due(now: datetime) -> list[_Case]:
 
 
 def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | None:
-    """The pair as it stands now; None when one of the two says something else, holds no longer or is away, or when a
-    person has said that both hold."""
+    """Loads the pair as it is now; None when one of the two says something else, no longer holds or is away, or when a
+    person has said that both hold.
+    """
     older, newer = memories.get(pair.older_id), memories.get(pair.newer_id)
     scope = Scope(pair.namespace_id, pair.namespace.name, ACTOR)
     if older is None or newer is None or {older.namespace_id, newer.namespace_id} != {pair.namespace_id}:
@@ -170,7 +171,7 @@ def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | Non
 
 
 def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
-    """The cases as they are put to the model: AT_ONCE at most, of the same people."""
+    """Groups the cases into questions for the model: at most AT_ONCE, of the same people."""
     groups: dict[tuple[int, frozenset[tuple[str, str]]], list[_Case]] = {}
     for case in cases:
         groups.setdefault(case.people, []).append(case)
@@ -180,7 +181,7 @@ def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
 
 
 def _excerpts(case: _Case) -> tuple[PromptStatement, PromptStatement]:
-    """The older words and the newer statement as the model reads them."""
+    """Returns the older words and the newer statement as the model reads them."""
     return _build_statement(case.older, case.words, case.pair.start), _build_statement(
         case.newer, case.said.text, case.said.start
     )
@@ -192,7 +193,7 @@ def _build_statement(memory: Memory, words: str, start: int) -> PromptStatement:
 
 
 def _take(case: _Case, verdict: PairOpinion | None, judge: LLMJudge, *, now: datetime) -> bool:
-    """Does what the verdict says, if it stands the check; whether the pair is decided."""
+    """Applies the verdict, if it passes the check; returns whether the pair is decided."""
     if verdict is None:
         _ask_later([case.pair], now=now)
         return False
@@ -217,8 +218,9 @@ def _take(case: _Case, verdict: PairOpinion | None, judge: LLMJudge, *, now: dat
 
 
 def _problem(case: _Case, verdict: PairOpinion) -> str:
-    """Why a verdict is not believed; empty when it stands: its values are words of the two statements, and nothing in
-    them speaks of another holder or thing."""
+    """Returns why a verdict is rejected; '' when it passes: its values are words of the two statements, and nothing in
+    them speaks of another holder or thing.
+    """
     if not verdict.replaces:
         return ""
     if not any(character.isalnum() for character in verdict.old_value):
@@ -236,7 +238,7 @@ def _problem(case: _Case, verdict: PairOpinion) -> str:
 
 
 def _says(words: str, value: str) -> bool:
-    """Whether `value` stands in `words`, letter by letter and not as a part of a longer word."""
+    """Tells whether `value` stands in `words`, letter by letter and not as a part of a longer word."""
     at = words.find(value)
     while at >= 0:
         end = at + len(value)
@@ -251,7 +253,7 @@ def _joins(first: str, second: str) -> bool:
 
 
 def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
-    """Does what a rule would do that is sure; False when one of the two was changed meanwhile."""
+    """Stores the result as a sure rule would; False when one of the two was changed meanwhile."""
     pair, decision = case.pair, Decision(JUDGED, CONFIDENCE)
     settled: Settled[uuid.UUID] = Settled()
     settled.linked.append(Linked(pair.older_id, pair.start, pair.end, case.said, decision))
@@ -265,7 +267,7 @@ def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
 
 
 def _keep_both(case: _Case) -> bool:
-    """Takes away that the newer is said to come in the place of these words; False when one was changed meanwhile."""
+    """Removes the link that says that the newer memory replaces these words; False when one was changed meanwhile."""
     pair = case.pair
     rows = Memory.objects.in_scope(case.scope).filter(pk__in=[pair.older_id, pair.newer_id]).order_by("pk")
     locked = {one.pk: one for one in rows.select_for_update(of=("self",))}
@@ -276,13 +278,13 @@ def _keep_both(case: _Case) -> bool:
 
 
 def _links(pair: UnsurePair) -> QuerySet[MemoryLink]:
-    """The link that the rules made of the pair."""
+    """Returns the link that the rules made of the pair."""
     links = MemoryLink.objects.filter(namespace_id=pair.namespace_id, memory_id=pair.newer_id, other_id=pair.older_id)
     return links.filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, start=pair.start)
 
 
 def _ask_later(pairs: Sequence[UnsurePair], *, now: datetime) -> None:
-    """No answer came: each pair is asked again later, MOST_ATTEMPTS times at most. What the rules made of it stays."""
+    """Schedules another question about each pair, at most MOST_ATTEMPTS. The links that the rules made remain."""
     for pair in pairs:
         attempts = pair.attempts + 1
         verdict = PairVerdict.UNANSWERED if attempts >= MOST_ATTEMPTS else ""

@@ -14,22 +14,22 @@ from memory.services.index.embedding_model import active_model
 from memory.services.memories.comparison import select_said_by_people
 from memory.types import Scope
 
-# Nearest memories that are looked at: those of them that tell of a later time are compared anew.
+# This many of the nearest memories are read; those of a later time are compared again.
 _MAX_NEAR = 30
 
 
 def read_overtaken(scope: Scope, memory_id: uuid.UUID, *, anew: bool) -> Memory | None:
-    """The memory, if it holds and there are memories of a later time; None otherwise.
+    """Returns the memory, if it holds and there are memories of a later time; None otherwise.
 
-    Without `anew` only those count that MemOS knew before it: mostly there is none, since memories arrive in the order
-    of their times.
+    Without `anew` only memories count that MemOS knew before it: mostly there are none, since memories arrive in the
+    order of their times.
     """
     memory = Memory.objects.in_scope(scope).active().filter(pk=memory_id, superseded_by=None, turn__gt=0).first()
     return memory if memory is not None and _select_later(scope, memory, anew=anew).exists() else None
 
 
 def find_later(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
-    """The memories near `memory` in meaning that people said later, oldest first. `anew` as for `read_overtaken`.
+    """Finds the memories near `memory` in meaning that people said later, oldest first. `anew` as for `read_overtaken`.
 
     Raises EmbeddingUnavailable.
     """

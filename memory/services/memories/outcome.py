@@ -1,5 +1,6 @@
-"""Stores what settling decided of one memory and earlier ones: what leaves search, what is linked, what waits for a
-person or a language model. `reinstate` takes all of it back."""
+"""Stores the decisions of settling about a memory and earlier ones: statements that leave search, links, and pairs that
+wait for a person or a language model. `reinstate` undoes all of it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _SAME = Decision("Both say the same.", 1.0)
 
 
 def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
-    """Stores what was decided; nothing, and False, if one of the memories was changed since it was read."""
+    """Stores the decisions; stores nothing and returns False if one of the memories was changed since it was read."""
     settled = comparison.settled
     retired: dict[uuid.UUID, list[Retired[uuid.UUID]]] = {}
     for one in settled.retired:
@@ -57,13 +58,13 @@ def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
 
 
 def person_said_both_hold(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
-    """Whether a person said that both hold."""
+    """Tells whether a person said that both hold."""
     links = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id=older_id)
     return links.filter(kind=LinkKind.BOTH_HOLD).exists()
 
 
 def _list_both_hold(comparison: MemoryComparison) -> frozenset[uuid.UUID]:
-    """The earlier memories of which a person said that they hold beside the newer one."""
+    """Returns the earlier memories of which a person said that they hold together with the newer one."""
     links = MemoryLink.objects.in_scope(comparison.scope).filter(memory_id=comparison.memory.pk)
     return frozenset(links.filter(kind=LinkKind.BOTH_HOLD).order_by().values_list("other_id", flat=True))
 
@@ -71,7 +72,7 @@ def _list_both_hold(comparison: MemoryComparison) -> frozenset[uuid.UUID]:
 def _embed_remaining(
     comparison: MemoryComparison, retired: Mapping[uuid.UUID, Sequence[Retired[uuid.UUID]]]
 ) -> dict[uuid.UUID, Embedded]:
-    """The vectors of what is left of each memory, where anything is and they can be made; before the transaction."""
+    """Embeds the remaining text of each memory, if any, where the model is available; before the transaction."""
     memories = comparison.memories
     unsearched = list_unsearched_spans([memories[key] for key in retired])
     texts = {key: remaining_text(memories[key], ones, unsearched[key]) for key, ones in retired.items()}
@@ -84,7 +85,7 @@ def _embed_remaining(
 
 
 def _lock(comparison: MemoryComparison) -> dict[uuid.UUID, Memory] | None:
-    """The memories, locked, by id; None when one of which something was decided is not as it was read."""
+    """Locks the memories and returns them by id; None when one that was judged has changed since it was read."""
     settled, read = comparison.settled, comparison.memories
     judged = {
         comparison.memory.pk,
@@ -121,7 +122,7 @@ def _retire(
     if not going:
         return
     if len(going) < len(retired):
-        # The vectors were made of a text without those that are kept.
+        # The vectors were made of a text without the statements that are kept.
         embedded = None
     unsearched = [*spans_of(older.retired_spans), *((one.start, one.end) for one in known if one.holds)]
     if older.pk == newer.pk or remaining_text(older, going, unsearched):
@@ -131,7 +132,7 @@ def _retire(
 
 
 def _list_open(known: Sequence[RetiredBefore], retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
-    """Without what was retired already, and what a person took back: that is never retired again."""
+    """Leaves out statements retired already, and statements that a person took back, which are never retired again."""
     ended = {one.start for one in known if one.ended}
     return [
         one
@@ -198,7 +199,7 @@ def _name_judge(comparison: MemoryComparison) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _NewLink:
-    """What the memory is to `other`. `words`: those of the other that are meant, where not all of it is."""
+    """Represents a link of the memory to `other`. `words`: the span of the other that is meant, if not all of it."""
 
     kind: LinkKind
     other: uuid.UUID
@@ -209,8 +210,9 @@ class _NewLink:
 def _list_links(
     comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory], both_hold: Container[uuid.UUID]
 ) -> list[_NewLink]:
-    """The memory's links to what gives way to it, but for what a person or a language model says to hold beside it; to
-    what it contradicts; and to what says the same."""
+    """Lists the memory's links to memories that give way to it, unless a person or a language model says that both
+    hold; to memories that it contradicts; and to memories that say the same.
+    """
     settled = comparison.settled
     links = [
         _NewLink(LinkKind.SUPERSEDES, one.key, one.decision, (one.start, one.end))
@@ -224,14 +226,14 @@ def _list_links(
 
 
 def _list_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory]) -> list[Linked[uuid.UUID]]:
-    """What gives way to the memory, but for what a language model judged to hold beside it."""
+    """Lists the memories that give way to the memory, unless a language model judged that both hold."""
     linked = comparison.settled.linked
     held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked) if linked else ()
     return [one for one in linked if (one.key, one.start) not in held]
 
 
 def _list_unsure(comparison: MemoryComparison) -> list[Linked[uuid.UUID]]:
-    """What is only linked, so that a language model may be asked about it; nothing where none is configured."""
+    """Lists links without a retirement, about which a language model may be asked; none if no model is configured."""
     settled = comparison.settled
     if not settled.linked or unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         return []
@@ -275,7 +277,7 @@ def _link(
 
 
 def _ask_for_review(comparison: MemoryComparison, older: Memory, decision: Decision, *, now: datetime) -> None:
-    """Has a person look at an earlier memory that waits for no other review."""
+    """Requests a person's review of an earlier memory that waits for no other review."""
     if older.review:
         return
     older.review = Review.CONTRADICTION

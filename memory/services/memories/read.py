@@ -1,4 +1,4 @@
-"""Reads memories one by one and in pages, and tells what happened to one of them."""
+"""Reads memories one by one and in pages, and reads the history of one of them."""
 
 from __future__ import annotations
 
@@ -44,18 +44,19 @@ from memory.services.memories.retire import JUDGED
 from memory.text.analysis import terms
 from memory.types import Access, Scope
 
-# How long after its id was made the event of a memory's ingest may have been written: embedding a batch takes time.
+# The ingest event of a memory may be written this long after its id was made: embedding a batch takes time.
 _INGEST_WITHIN = timedelta(minutes=15)
-# So many postings of a word are counted, to see which word of several is the rarest.
+# At most this many postings of a word are counted, to find the rarest of several words.
 _COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """What a list of memories is narrowed to; None is all. `words` must all be in it, in any of their forms.
+    """Holds the filters of a list of memories; None matches all. A memory must contain all `words`, in any of their
+    forms.
 
-    `topic`: a node of the tree, below which it is. `since` and `until` bound when it happened, `until` not included.
-    `current`: whether it still holds.
+    `topic`: a node of the tree, below which the memory is. `since` and `until` bound the time it happened, `until` not
+    included. `current`: whether it still holds.
     """
 
     session: str | None = None
@@ -78,10 +79,10 @@ class MemoryFilter:
 def list_memories(
     scope: Scope, *, wanted: MemoryFilter, now: datetime
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """A page of the namespace's memories, newest recorded first, and the cursor of the next one (None: there is none).
+    """Returns a page of the namespace's memories, newest recorded first, and the cursor of the next one (None: no next
+    page).
 
-    Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
-    through.
+    Counts nothing. Raises InvalidInput when `words` contains no word, SearchTimedOut when too many rows had to be read.
     """
     with _limit_time():
         page, following = page_of(_select(scope, wanted, now=now), wanted.limit)
@@ -92,8 +93,8 @@ def list_memories(
 def list_slice(
     scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime, where: Filter | None = None
 ) -> tuple[list[dict[str, Any]], int]:
-    """The namespace's memories for which `where` holds, from the `offset`th on, newest recorded first, and how many
-    there are in all.
+    """Returns the namespace's memories that match `where`, from the `offset`th on, newest recorded first, and their
+    total number.
 
     Raises as `list_memories`.
     """
@@ -105,7 +106,7 @@ def list_slice(
 
 
 def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
-    """The rows of the list; part of a transaction."""
+    """Selects the rows of the list; part of a transaction."""
     rows = narrow_rows(Memory.objects.in_scope(scope), wanted, now=now)
     if wanted.words is not None:
         rows = _with_words(rows, scope, wanted)
@@ -114,7 +115,7 @@ def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuery
 
 @contextmanager
 def _limit_time() -> Iterator[None]:
-    """A transaction whose statements take MEMOS_SEARCH_TIMEOUT_MS at most. Raises SearchTimedOut."""
+    """Opens a transaction whose statements take at most MEMOS_SEARCH_TIMEOUT_MS. Raises SearchTimedOut."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
@@ -129,13 +130,13 @@ def _limit_time() -> Iterator[None]:
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
-    """One memory, in whatever state. Raises NotFound."""
+    """Returns one memory, in any state. Raises NotFound."""
     memory = _get_reachable(access, memory_id)
     return to_dict(memory, list_sources([memory]))
 
 
 def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
-    """Memories of the namespace as they are named, in whatever state; those that are not there are left out."""
+    """Returns the named memories of the namespace in their order, in any state; missing ones are left out."""
     rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in memory_ids if identity in found]
@@ -144,7 +145,7 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
 
 
 def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
-    """Memories of all that the caller reaches, as they are named, each once; those that are not there are left out."""
+    """Returns the named memories that the caller reaches in their order, each once; missing ones are left out."""
     rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in dict.fromkeys(memory_ids) if identity in found]
@@ -153,8 +154,8 @@ def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
-    """What happened to a memory, newest first: former versions, audit events, links, opinions and statements
-    that were retired, `limit` of each.
+    """Returns the history of a memory, newest first: former versions, audit events, links, opinions and retired
+    statements, at most `limit` of each.
 
     Raises NotFound.
     """
@@ -232,21 +233,21 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
 
 
 def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> str:
-    """A stored reason, or what the language model said that judged."""
+    """Returns a stored reason, or the explanation of the language model that judged."""
     return said.get((place[0], place[1], place[2]), reason) if reason == JUDGED else reason
 
 
 def _explain_judgements(
     memory: Memory, retired: Sequence[RetiredStatement], links: Sequence[MemoryLink]
 ) -> dict[unsure_pairs.Place, str]:
-    """What a language model said of those that it judged."""
+    """Returns the language model's explanations of the statements and links that it judged."""
     pairs = [(memory.namespace_id, memory.pk, row.by) for row in retired if row.reason == JUDGED]
     pairs += [(memory.namespace_id, link.other_id, link.memory_id) for link in links if link.reason == JUDGED]
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
 def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """The memories that facts and preferences rest on and that replies quote, by these."""
+    """Finds the sources of facts, preferences and replies, by these."""
     made = [
         memory
         for memory in memories
@@ -266,7 +267,7 @@ def _kind(memory: Memory) -> MemoryKind:
 
 
 def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) -> dict[str, Any]:
-    """A memory as clients see it. `sources`: as of `list_sources`."""
+    """Returns a memory as clients see it. `sources`: as of `list_sources`."""
     return {
         **state_of(memory),
         "kind": _kind(memory).value,
@@ -292,17 +293,17 @@ def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
 
 
 def meet(rows: MemoryQuerySet, where: Filter | None) -> MemoryQuerySet:
-    """Those of the rows for which the filter holds."""
+    """Filters the rows by a metadata filter."""
     condition = predicate(where)
     if condition is None:
         return rows
-    # Django calls the table by its name. What a client wrote is bound, and not in the statement.
+    # Django calls the table by its name. A client's values are bound, and not in the statement.
     statement, values = positional(re.sub(r"\bm\.", "memory_memory.", condition.sql), condition.parameters)
     return rows.filter(RawSQL(statement, values, output_field=BooleanField()))  # noqa: S611 - see above
 
 
 def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
-    """The rows of the list but for its words."""
+    """Applies every filter of the list except `words`."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
     if wanted.kind is not None:
@@ -325,14 +326,14 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
 
 
 def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> MemoryQuerySet:
-    """Those of the page that have all the words; part of a transaction, whose planning it changes."""
+    """Narrows the page to memories with all the words; part of a transaction, whose planning it changes."""
     found = set(terms(wanted.words or ""))
     if not found:
         raise InvalidInput(
             "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
         )
     if wanted.state != MemoryState.ACTIVE:
-        # Only active memories have postings; each keeps its terms.
+        # Only active memories have postings; each memory keeps its terms.
         return rows.filter(terms__contains=sorted(found))
     postings = Posting.objects.in_scope(scope)
     if wanted.cursor is not None:
@@ -345,7 +346,7 @@ def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> Mem
         rarest, *others = sorted(found, key=lambda term: (postings.filter(term=term)[:_COUNTED].count(), term))
     page = postings.filter(Exists(rows.filter(pk=OuterRef("memory_id"))), term=rarest)
     if others:
-        # Counted, not EXISTS: that would be joined, in an order of the planner's own.
+        # Use a count instead of EXISTS, which the planner would join in an order of its choice.
         own = postings.filter(term__in=others, memory_id=OuterRef("memory_id")).values("namespace_id")
         page = page.filter(Exact(Subquery(own.annotate(number=Count("term")).values("number")), len(others)))
     identities = list(page.order_by("-memory_id").values_list("memory_id", flat=True)[: wanted.limit + 1])
@@ -354,22 +355,22 @@ def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> Mem
 
 
 def _plan(*, in_order: bool) -> None:
-    """Has PostgreSQL read in the order of an index and probe for the rest, or as it likes; within the transaction."""
+    """Has PostgreSQL read in the order of an index and probe for the rest, or plan freely; within the transaction."""
     names = ("enable_sort", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan")
     with connection.cursor() as cursor:
         cursor.execute("; ".join(f"SET LOCAL {name} = {'off' if in_order else 'DEFAULT'}" for name in names))
 
 
 def _events(memory: Memory, limit: int) -> list[AuditLog]:
-    """The decisions about the memory, newest first, and at the end that it was ingested, when that is still there."""
+    """Returns the decisions about the memory, newest first, and last its ingest event, if that still exists."""
     mine = AuditLog.objects.filter(namespace_id=memory.namespace_id, subject=str(memory.pk))
     decisions = list(mine.exclude(event_type__in=FREQUENT).order_by("-pk")[:limit])
-    # No index holds the events that every turn makes by their subject, but ids sort by time.
+    # Events that every turn makes have no index by their subject, but ids sort by time.
     made = mine.filter(session=memory.session, pk__gt=memory.pk, pk__lt=_later(memory.pk, _INGEST_WITHIN))
     return [*decisions, *made.filter(event_type="INGEST")[:1]][:limit]
 
 
 def _later(identity: uuid.UUID, by: timedelta) -> uuid.UUID:
-    """The smallest id made `by` after `identity`: a UUIDv7 (RFC 9562) begins with 48 bits of milliseconds."""
+    """Returns the smallest id made `by` after `identity`: a UUIDv7 (RFC 9562) begins with 48 bits of milliseconds."""
     milliseconds = (identity.int >> 80) + int(by.total_seconds() * 1000)
     return uuid.UUID(int=milliseconds << 80)

@@ -28,17 +28,18 @@ from memory.text.analysis import terms
 from memory.text.translatable import gettext_noop as _
 from memory.text.utterances import live_text
 
-# Who retires and supersedes without being asked, in links and in the audit log.
+# The actor of automatic retirements and supersessions, in links and in the audit log.
 ACTOR = "rule:supersession"
 
-# Why, when a language model decided what the rules were unsure of; its own sentence is with the pair (UnsurePair).
+# The reason when a language model decided an unsure pair; its explanation is kept with the pair (UnsurePair).
 JUDGED = _("A language model judged that a newer memory takes its place.")
 
 
 @dataclass(frozen=True, slots=True)
 class RetiredBefore:
-    """The statement at [start, end) of a memory that was retired before. `ended`: it was said to be over; else it left
-    search only. `withdrawn`: it counts again, for good."""
+    """Represents the statement at [start, end) of a memory that was retired before. `ended`: it is over; else it left
+    search only. `withdrawn`: it counts again, for good.
+    """
 
     start: int
     end: int
@@ -47,12 +48,12 @@ class RetiredBefore:
 
     @property
     def holds(self) -> bool:
-        """Whether it holds and is out of search."""
+        """Tells whether the statement holds and is out of search."""
         return not (self.ended or self.withdrawn)
 
 
 def list_retired(memory: Memory) -> list[RetiredBefore]:
-    """What was retired of the memory, and what of that was withdrawn."""
+    """Lists the retired statements of the memory, including withdrawn ones."""
     rows = _rows(memory).values_list("start", "end", "valid_to", "withdrawn_at")
     return [
         RetiredBefore(start, end, ended=valid_to < HOLDS_ON, withdrawn=withdrawn_at is not None)
@@ -61,9 +62,9 @@ def list_retired(memory: Memory) -> list[RetiredBefore]:
 
 
 def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]], unsearched: Sequence[Span]) -> str:
-    """What the memory is searched by when these statements are gone too; empty when no word is left.
+    """Returns the text by which the memory is searched without these statements too; empty when no word is left.
 
-    `unsearched`: what is out of search already (`searchable_text.list_unsearched_spans`).
+    `unsearched`: spans that are out of search already (`searchable_text.list_unsearched_spans`).
     """
     text = live_text(memory.text, [*unsearched, *((one.start, one.end) for one in retired)])
     return text if any(character.isalnum() for character in text) else ""
@@ -74,7 +75,7 @@ def retire(
 ) -> None:
     """Takes the statements out of search; sets `retired_spans`, `terms` and `length` of the memory.
 
-    `embedded`: the vectors of what is left; None: the worker makes them.
+    `embedded`: the vectors of the remaining text; None: the worker makes them.
     """
     gone = [(one.start, one.end) for one in retired]
     for start, end in gone:
@@ -105,9 +106,9 @@ def retire(
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
-    """Has what was retired of the memory count again, for good: all of it, or what begins at `starts`.
+    """Has retired statements of the memory count again, for good: all of them, or only statements starting at `starts`.
 
-    Sets `retired_spans`, `terms` and `length` of the memory; returns how many that were.
+    Sets `retired_spans`, `terms` and `length` of the memory; returns how many statements count again.
     """
     rows = _rows(memory).filter(withdrawn_at=None)
     count = (rows if starts is None else rows.filter(start__in=starts)).update(withdrawn_at=now)
@@ -117,9 +118,10 @@ def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = 
 
 
 def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None) -> int:
-    """As `withdraw`, for what these newer memories retired; it may be retired again, for nobody has decided it.
+    """Withdraws the statements that these newer memories retired; they may be retired again, because no person decided
+    it.
 
-    `embedded`: the vectors of what `left_after` says; None: the worker makes them.
+    `embedded`: the vectors of the text of `remaining_text_after`; None: the worker makes them.
     """
     count = _rows(memory).filter(withdrawn_at=None, by__in=by).delete()[0]
     if count:
@@ -128,13 +130,17 @@ def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None
 
 
 def remaining_text_after(memory: Memory, *, by: Collection[UUID]) -> str:
-    """What the memory is searched by when what these newer memories retired counts again."""
+    """Returns the text by which the memory is searched once statements that these newer memories retired
+    count again.
+    """
     rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
     return live_text(memory.text, rows.values_list("start", "end"))
 
 
 def retire_again(memory: Memory, *, starts: Collection[int]) -> int:
-    """Takes back that what begins at `starts` was withdrawn; sets what `withdraw` sets and returns how many."""
+    """Undoes the withdrawal of statements that begin at `starts`; sets the fields that `withdraw` sets;
+    returns how many.
+    """
     count = _rows(memory).filter(withdrawn_at__isnull=False, start__in=starts).update(withdrawn_at=None)
     if count:
         _follow_rows(memory)
@@ -146,7 +152,7 @@ def _rows(memory: Memory) -> QuerySet[RetiredStatement]:
 
 
 def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
-    """Has the memory say what is left without what its rows retire now."""
+    """Updates the searched text of the memory to exclude the statements that its rows retire now."""
     rows = _rows(memory).filter(withdrawn_at=None, valid_to__lt=HOLDS_ON)
     spans = rows.order_by("start").values_list("start", "end")
     memory.retired_spans = [place for span in spans for place in span]

@@ -16,13 +16,14 @@ from memory.models import Memory, MemoryLink
 from memory.services.memories import edit, lifecycle, supersede
 from memory.types import Access, ChangeTerms
 
-# One decision is about this many memories at most.
+# One decision concerns at most this many memories.
 MAX_GROUP = 20
 
 
 class ReviewDecision(StrEnum):
-    """`keep`: it holds. `all_hold`: so does all that contradicts it, for good. `supersede`: the other holds in its
-    place. `outdo`: it holds in place of the other. `archive`: it leaves retrieval."""
+    """Names the decisions of a reviewer. `keep`: the memory holds. `all_hold`: so do all that contradict it, for good.
+    `supersede`: the other holds in its place. `outdo`: it holds in place of the other. `archive`: it leaves retrieval.
+    """
 
     KEEP = "keep"
     ALL_HOLD = "all_hold"
@@ -43,7 +44,8 @@ def decide(
 ) -> None:
     """Carries the decision out and takes the memory off the review list; `terms` are about this memory.
 
-    Raises InvalidInput, also where `other_id` is lacking, NotFound, Conflict and PreconditionFailed as the verbs do.
+    Raises InvalidInput, also without a required `other_id`, NotFound, Conflict and PreconditionFailed as the operations
+    do.
     """
     if decision in (ReviewDecision.SUPERSEDE, ReviewDecision.OUTDO) and other_id is None:
         raise InvalidInput("Name the memory on the other side.", detail={"field": "other"})
@@ -55,7 +57,7 @@ def decide(
         if decision is ReviewDecision.ALL_HOLD:
             _let_all_hold(access, memory_id=memory_id, reason=reason, now=now, terms=terms)
             return
-        # First the memory itself, in the revision that was looked at.
+        # Edit the memory first, in the revision that the reviewer saw.
         edit.edit(access, memory_id=memory_id, reason=reason, reviewed=True, now=now, terms=terms)
         if decision is ReviewDecision.OUTDO and other_id is not None:
             supersede.supersede(access, older_id=other_id, newer_id=memory_id, reason=reason, now=now, terms=then)
@@ -64,9 +66,11 @@ def decide(
 
 
 def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
-    """The memory, what it contradicts or is contradicted by, what those contradict, and so on.
+    """Lists the memory, the memories that it contradicts or that contradict it, the memories these contradict, and so
+    on.
 
-    Those that hold, MAX_GROUP at most, in the order of their times. Raises NotFound for a memory that does not hold.
+    Lists only memories that hold, at most MAX_GROUP, in the order of their times. Raises NotFound for a memory that
+    does not hold.
     """
     reached = Memory.objects.reachable_by(access).filter(state=MemoryState.ACTIVE, superseded_by=None)
     memory = reached.filter(pk=memory_id).select_related("namespace").first()
@@ -83,11 +87,12 @@ def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
 
 
 def _let_all_hold(access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms) -> None:
-    """Ends the review of the memory and of all that contradicts it, and links each pair as `both_hold`, the newer to
-    the older: the machine leaves it alone from then on."""
+    """Ends the review of the memory and of all that contradict it, and links each pair as `both_hold`, the newer to the
+    older: settling leaves them alone from then on.
+    """
     then = ChangeTerms(request_id=terms.request_id)
     group = list_group(access, memory_id)
-    # The memory itself in the revision that was looked at; all are locked in the order of their ids.
+    # The memory itself is edited in the revision that the reviewer saw; all are locked in the order of their ids.
     for one in sorted(group, key=lambda memory: memory.pk):
         if one.pk == memory_id or one.review == Review.CONTRADICTION:
             edit.edit(

@@ -1,8 +1,8 @@
-"""Compares new memories with earlier ones in the background, and carries out what `governance.settling` decides.
+"""Compares new memories with earlier ones in the background, and carries out the decisions of `governance.settling`.
 
-It goes session by session, from where the last run ended. What its speaker ended or took back leaves search, statement
-by statement; a memory of which nothing is left is superseded. A probable new value is linked. A contradiction goes to
-the review list. Nothing is deleted, and `reinstate` takes all of it back.
+It works session by session, and continues where the last run ended. Statements that their speaker ended or took back
+leave search one by one; a memory without remaining statements is superseded. A probable new value is linked. A
+contradiction goes to the review list. Nothing is deleted, and `reinstate` undoes all of it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from memory.types import Scope
 log = logging.getLogger("memos.settling")
 
 BATCH = 100
-# Once turns have waited for so long, further runs begin beside the one that the clock has queued, and so many at most.
+# Once turns have waited for this long, further runs begin in parallel with the clock's run, up to MOST_HELPERS.
 HELP_LAG = timedelta(seconds=60)
 MOST_HELPERS = 15
-# Looks at a memory that is changed meanwhile.
+# Tries to compare a memory that is changed meanwhile.
 _TRIES = 3
 
 
 def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int = 0) -> int:
-    """Looks at the memories that came since the last run; returns how many.
+    """Settles the memories that arrived since the last run; returns how many.
 
-    Ends after about `seconds` and goes on in the next run. Idempotent; several runs share the namespaces. Once turns
-    have waited for HELP_LAG, it queues one more, for a worker that has nothing to do; `helper` is the number of this
-    one, 0 of the clock's, and the others queue one when they have met another run. A memory that cannot be looked at
-    becomes a job of its own and keeps nobody waiting. Raises EmbeddingUnavailable.
+    Ends after about `seconds` and continues in the next run. Idempotent; several runs share the namespaces. Once turns
+    have waited for HELP_LAG, it queues one more run for an idle worker; `helper` is the number of this run, 0 for the
+    clock's, and helpers queue another one only after they have met another run. A memory that cannot be settled becomes
+    a separate job and delays no other. Raises EmbeddingUnavailable.
     """
     deadline = time.monotonic() + seconds
     total = 0
@@ -61,7 +61,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
             waiting_turns.take_up_skipped()
         # Namespaces that wait for their budget of model calls, or that another run has: others do not wait for them.
         passed_over: set[int] = set()
-        # A worker that is alone would carry out one helper after the other.
+        # A single worker would carry out one helper after the other.
         is_beside_another = helper == 0
         while is_free and (sessions := waiting_turns.list_waiting(without=passed_over)):
             if is_beside_another and helper < MOST_HELPERS and _is_late(sessions):
@@ -87,14 +87,14 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
 
 
 def _is_late(sessions: Sequence[WaitingSession]) -> bool:
-    """Whether those that wait, the longest first, have waited for long, in more namespaces than one."""
+    """Tells whether the waiting sessions, the longest first, have waited for long, in more than one namespace."""
     since = sessions[0].since
     is_late = since is not None and timezone.now() - since > HELP_LAG
     return is_late and any(one.scope.namespace_id != sessions[0].scope.namespace_id for one in sessions)
 
 
 def settle_namespace(scope: Scope, *, now: datetime) -> int:
-    """Looks at all that waits in one namespace that nobody else writes; returns how many memories."""
+    """Settles all waiting turns of one namespace that has no other writer; returns how many memories."""
     total = 0
     waiting_turns.take_up_skipped(scope.namespace_id)
     while sessions := waiting_turns.list_waiting(scope.namespace_id):
@@ -103,7 +103,7 @@ def settle_namespace(scope: Scope, *, now: datetime) -> int:
 
 
 def settle_now(scope: Scope, *, everything: bool, now: datetime) -> int:
-    """Compares the turns that wait, or `everything`, at once; returns how many turns.
+    """Compares the waiting turns, or `everything`, at once; returns how many turns.
 
     Raises Conflict when the namespace's policy has settling turned off, EmbeddingUnavailable.
     """
@@ -118,10 +118,10 @@ def settle_now(scope: Scope, *, everything: bool, now: datetime) -> int:
 
 
 def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
-    """Looks at one memory again, which says something else now, is away, or is back.
+    """Settles one memory again that says something else now, is away, or is back.
 
-    What the machine did for it is given back, then it is compared anew with those before and after it, and so is what
-    was given back with those after that. Raises EmbeddingUnavailable, Conflict.
+    Undoes the automatic supersessions that it caused, then compares it again with memories before and after it, and the
+    restored memories with those after them. Raises EmbeddingUnavailable, Conflict.
     """
     given_back = give_back.give_back(scope, newer_ids=[memory_id], now=now)
     if in_force(scope.namespace_id).policy.settle_conflicts:
@@ -133,7 +133,7 @@ def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
 def settle_one(
     scope: Scope, *, memory_id: uuid.UUID, now: datetime, comparison: MemoryComparison | None = None
 ) -> None:
-    """Does what one memory does to earlier ones, and later ones to it. Raises EmbeddingUnavailable, Conflict."""
+    """Applies one memory to earlier ones, and later ones to it. Raises EmbeddingUnavailable, Conflict."""
     compare_with_earlier(scope, memory_id, now=now, comparison=comparison)
     compare_with_later(scope, memory_id, anew=False, now=now)
 
@@ -141,9 +141,9 @@ def settle_one(
 def compare_with_earlier(
     scope: Scope, memory_id: uuid.UUID, *, now: datetime, comparison: MemoryComparison | None = None
 ) -> None:
-    """Does what one memory does to earlier ones. `comparison`: the memory as it was read a moment ago.
+    """Applies one memory to earlier ones. `comparison`: the memory as it was read a moment ago.
 
-    Raises EmbeddingUnavailable, and Conflict when the memories are changed again and again while they are compared.
+    Raises EmbeddingUnavailable, and Conflict when the memories are changed repeatedly while they are compared.
     """
     for _ in range(_TRIES):
         comparison = comparison or read_memory(scope, memory_id)
@@ -159,7 +159,7 @@ def compare_with_earlier(
 
 
 def compare_with_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: datetime) -> None:
-    """Has later memories that were there before do to this one what they would have done; all of them with `anew`."""
+    """Applies memories of a later time that were stored before this one to it; all of a later time with `anew`."""
     memory = read_overtaken(scope, memory_id, anew=anew)
     if memory is not None:
         for later_id in find_later(scope, memory, anew=anew):
@@ -167,7 +167,7 @@ def compare_with_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: d
 
 
 def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float = float("inf")) -> int:
-    """Looks at the session's next BATCH of turns, as far as it comes until the deadline, and marks how far that was."""
+    """Settles the session's next BATCH of turns until the deadline, and records the last settled turn."""
     scope, settled_turn = waiting.scope, waiting.settled_turn
     rows = Memory.objects.in_scope(scope).in_session(waiting.session).filter(turn__gt=settled_turn).order_by("turn")
     turns = list(rows.values_list("turn", flat=True)[:BATCH])
@@ -182,7 +182,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
                     return sum(one <= reached for one in turns)
                 _settle_or_queue(scope, memory.pk, comparison, now=now)
                 reached = memory.turn
-        # What was said since the row of the session was read waits for the next look.
+        # Turns said since the session's row was read wait for the next run.
         reached = turns[-1] if turns else waiting.message_count
         return len(turns)
     finally:
@@ -190,12 +190,12 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
 
 
 def _is_time_to_end(deadline: float) -> bool:
-    """Whether the run ends here. Between two memories it gives way to requests, in a job of its own."""
+    """Tells whether the run ends here. Between two memories a background job yields to requests."""
     return runner.give_way() or time.monotonic() > deadline
 
 
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, comparison: MemoryComparison | None, *, now: datetime) -> None:
-    """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
+    """Settles a memory; queues a separate job for a memory that cannot be settled. Raises EmbeddingUnavailable."""
     try:
         with caller.within_namespace(scope.namespace_id):
             settle_one(scope, memory_id=memory_id, now=now, comparison=comparison)

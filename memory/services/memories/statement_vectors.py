@@ -1,4 +1,4 @@
-"""Makes the vectors of statements that settling compares, and keeps them for a while."""
+"""Embeds the statements that settling compares, and caches their vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _vectors: Cache[tuple[int, bytes], np.ndarray] = for_seconds(KEPT_SECONDS, most=
 
 
 def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """float32 [dimensions] of each of the texts, by the model. Raises EmbeddingUnavailable."""
+    """Returns the vector, float32 [dimensions], of each of the texts by the model. Raises EmbeddingUnavailable."""
     known = {text: _vectors.get(_key(model, text)) for text in texts}
     vectors = {text: vector for text, vector in known.items() if vector is not None}
     new = [text for text in known if text not in vectors]
@@ -30,7 +30,8 @@ def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def measure_cosines(model: ActiveModel, statement: str, others: Sequence[str]) -> list[float] | None:
-    """The cosine (−1..1) of a statement with each of the others; None for a model whose cosines settling can't read.
+    """Returns the cosine (−1..1) of a statement with each of the others; None for a model whose cosines settling can't
+    read.
 
     Raises EmbeddingUnavailable.
     """

@@ -1,5 +1,4 @@
-"""The pairs of statements that the rules of settling are unsure of: those that wait for a language model, and what it
-made of the others."""
+"""Stores pairs of statements that the rules of settling are unsure of, and a language model's verdicts about them."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
-# Of one newer memory so many pairs are asked about, the most likely first.
+# The model judges at most this many pairs of one newer memory, the most likely first.
 MOST_OF_A_MEMORY = 5
 COUNTED_AT_MOST = 10_000
 
 
 def judge_of(namespace_id: int) -> LLMJudge | None:
-    """The language model to ask in the namespace, if there is one."""
+    """Finds the language model to ask in the namespace, if there is one."""
     return find_judge(in_force(namespace_id).policy.models[ModelPurpose.JUDGE])
 
 
@@ -35,7 +34,9 @@ def note(
     *,
     now: datetime,
 ) -> None:
-    """Has the pairs of `newer` asked about that never were with these texts; inside the transaction that locks all."""
+    """Stores the pairs of `newer` that were never judged with these texts; in the transaction that locks all
+    memories.
+    """
     likely = sorted(unsure, key=lambda one: -one.decision.confidence)[:MOST_OF_A_MEMORY]
     for one in likely:
         if one.key == newer.pk:
@@ -67,13 +68,14 @@ def note(
 
 
 def texts_hash(older: Memory, newer: Memory) -> bytes:
-    """SHA-256 of what both memories say."""
+    """Returns the SHA-256 of the content hashes of both memories."""
     return hashlib.sha256(bytes(older.content_hash) + bytes(newer.content_hash)).digest()
 
 
 def list_both_hold(newer: Memory, memories: Mapping[uuid.UUID, Memory]) -> frozenset[tuple[uuid.UUID, int]]:
-    """What a language model judged to hold beside the newer memory, by these texts: memories, each with where what it
-    says begins."""
+    """Returns the statements that a language model judged to hold together with the newer memory, by these texts: each
+    with its memory and where the statement begins.
+    """
     judged = UnsurePair.objects.filter(namespace_id=newer.namespace_id, newer_id=newer.pk, older_id__in=list(memories))
     rows = judged.filter(verdict=PairVerdict.BOTH_HOLD).values_list("older_id", "start", "texts_hash")
     return frozenset(
@@ -85,8 +87,10 @@ Place = tuple[uuid.UUID, uuid.UUID, int | None]
 
 
 def explanations(pairs: Collection[tuple[int, uuid.UUID, uuid.UUID]]) -> dict[Place, str]:
-    """Why a language model judged that something is replaced, in its own words, for `pairs` of (namespace id, older,
-    newer): by (older, newer, start), and by (older, newer, None) for all of the older. It may quote both memories."""
+    """Returns a language model's reasons for replacements, in its own words, for `pairs` of (namespace id, older,
+    newer): by (older, newer, start), and by (older, newer, None) for all of the older. A reason may quote both
+    memories.
+    """
     rows = UnsurePair.objects.filter(
         namespace_id__in={namespace_id for namespace_id, _, _ in pairs},
         older_id__in={older for _, older, _ in pairs},
@@ -100,12 +104,12 @@ def explanations(pairs: Collection[tuple[int, uuid.UUID, uuid.UUID]]) -> dict[Pl
 
 
 def in_words(explanation: str) -> str:
-    """The reason that a language model gave, as answers of the API say it."""
+    """Returns the reason that a language model gave, as answers of the API say it."""
     return f"A language model judged: {explanation}"
 
 
 def figures() -> dict[str, int]:
-    """How many pairs wait and how many have each verdict, on the whole server, each counted to COUNTED_AT_MOST."""
+    """Counts the waiting pairs and the pairs with each verdict, on the whole server, each up to COUNTED_AT_MOST."""
     names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
     rows = [UnsurePair.objects.across_namespaces().filter(verdict=verdict) for verdict in names]
     return dict(zip(names.values(), count_each(*rows, most=COUNTED_AT_MOST), strict=True))

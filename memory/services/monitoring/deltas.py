@@ -1,4 +1,4 @@
-"""How far the totals of the overview have moved in a span of time, and in the one before it."""
+"""Compares the growth of the overview's totals in a span of time with the span before it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Rows that came in the span (and are still there), and in the one before it. Counts end at COUNTED_AT_MOST."""
+    """Counts rows added in the span (and still there), and in the one before it. Counts end at COUNTED_AT_MOST."""
 
     now: int
     before: int
@@ -26,14 +26,14 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """All of it, for one span."""
+    """Holds all counts for one span."""
 
     memories: Came
     quarantined: Came
 
 
 def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
-    """How far all totals have moved in the last `length`, as it was at most RECENT_SECONDS ago."""
+    """Returns the growth of all totals in the last `length`, as it was at most RECENT_SECONDS ago."""
 
     def count() -> dict[str, Any]:
         since = now - length
@@ -49,12 +49,12 @@ def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
 
 
 def memories(access: Access, *, since: datetime, until: datetime) -> Came:
-    """Memories that were learned. Ids begin with the time: the primary key finds them."""
+    """Counts new memories. Ids begin with the time: the primary key finds them."""
     return _came(Memory.objects.reachable_by(access), since, until)
 
 
 def count_quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
-    """Items that the gate kept apart, whatever became of them; their rows are kept as long as the policy says."""
+    """Counts quarantined items, whatever the decision about them; their rows are kept as long as the policy says."""
     return _came(QuarantinedItem.objects.reachable_by(access), since, until)
 
 

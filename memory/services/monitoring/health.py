@@ -1,4 +1,4 @@
-"""What works right now: asked for by load balancers, by `doctor` and by the console."""
+"""Checks which components work right now, for load balancers, `doctor` and the console."""
 
 from __future__ import annotations
 
@@ -27,22 +27,24 @@ from memory.types import system_access
 OK = "ok"
 PROBE_SECONDS = 30.0
 
-# It has one key.
+# The cache has one key.
 _probed: Cache[None, str] = for_seconds(PROBE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`status` is ok, degraded (requests are served, something is missing) or unavailable; `checks` says what."""
+    """Holds the health report. `status` is ok, degraded (requests are served, something is missing) or unavailable;
+    `checks` has the state of each component.
+    """
 
     status: str
     checks: dict[str, str]
-    # Of the replica, where there is one that answers.
+    # The lag of the replica, if one answers.
     lag: Lag | None = None
 
 
 def report() -> Report:
-    """Looks at the database, Redis, the embedding model, the workers, what waits for them, replica and backups."""
+    """Checks the database, Redis, the embedding model, the workers, their queue, the replica and the backups."""
     with replica.on_primary():
         return _report()
 
@@ -66,7 +68,7 @@ def _report() -> Report:
 
 
 def gauges() -> dict[str, tuple[str, float]]:
-    """Totals of the whole server for Prometheus: {name: (help, value)}."""
+    """Returns totals of the whole server for Prometheus: {name: (help, value)}."""
     found = report()
     values: dict[str, tuple[str, float]] = {
         f"memos_{name}_up": (f"1 while the {name} works", float(state == OK)) for name, state in found.checks.items()
@@ -149,7 +151,7 @@ def _redis() -> str:
 
 
 def _embedding() -> str:
-    """The provider's state, asked at most once in PROBE_SECONDS: it may be slow, or cost money."""
+    """Returns the provider's state, probed at most once in PROBE_SECONDS: a probe may be slow, or cost money."""
     return _probed.get(None) or _probed.put(None, _probe_embedding())
 
 
@@ -159,7 +161,7 @@ def _probe_embedding() -> str:
     try:
         active_model().provider.embed(["ready"])
     except EmbeddingUnavailable:
-        # Anyone may read this; `manage.py doctor` says why.
+        # This text is public; `manage.py doctor` gives the reason.
         return "unavailable: queries are refused until it is back"
     return OK
 

@@ -1,4 +1,4 @@
-"""Numbers that the ops routes and the console show: counted now where not said otherwise, and none made up."""
+"""Counts the numbers of the ops routes and the console: live where not said otherwise, and never estimated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory.stores.redis import call
 from memory.types import Access
 
 ACTIVE_FOR = timedelta(minutes=15)
-# How old what costs most may be on pages that renew themselves.
+# The most expensive numbers may have this age on pages that refresh themselves.
 RECENT_SECONDS = 15
 CONDENSATION_QUEUE = "condensation"
 
@@ -34,7 +34,7 @@ UNKNOWN = "unknown (Redis is away)"
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Memories out of retrieval, and those that wait for their vector."""
+    """Counts memories out of retrieval, and memories that wait for their vector."""
 
     archived: int
     pending_embeddings: int
@@ -42,7 +42,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Background jobs: waiting (and since when the oldest one), being worked on, failed for good."""
+    """Counts background jobs: waiting (and since when the oldest one), being worked on, failed for good."""
 
     queued: int
     in_flight: int
@@ -51,7 +51,7 @@ class Queue:
 
 
 def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
-    """The four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
+    """Returns the four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
     now = now or timezone.now()
     packs = saved.count_saved(access, now=now)
     return {
@@ -63,7 +63,7 @@ def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
 
 
 def searchable_memories(access: Access) -> int:
-    """Memories that take part in retrieval: exact, from the counts that every write keeps."""
+    """Counts the memories that retrieval searches: exact, from the counts that every write keeps."""
     stats = NamespaceStat.objects.all()
     if not access.all_namespaces:
         stats = stats.filter(namespace_id__in=access.namespace_ids)
@@ -71,24 +71,24 @@ def searchable_memories(access: Access) -> int:
 
 
 def active_sessions(access: Access, *, now: datetime) -> int:
-    """Sessions with a message in the last 15 minutes."""
+    """Counts the sessions with a message in the last 15 minutes."""
     return Session.objects.reachable_by(access).active_since(now - ACTIVE_FOR).count()
 
 
 def backlog(access: Access) -> Backlog:
-    """Archived memories and memories without a vector."""
+    """Counts archived memories and memories without a vector."""
     rows = Memory.objects.reachable_by(access)
     archived = rows.filter(state=MemoryState.ARCHIVED).count()
     return Backlog(archived=archived, pending_embeddings=rows.awaiting_vector().count())
 
 
 def recent_backlog(access: Access) -> Backlog:
-    """The backlog as it was at most RECENT_SECONDS ago."""
+    """Returns the backlog as it was at most RECENT_SECONDS ago."""
     return Backlog(**figures.count_cached(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
 
 
 def queue_state(*, now: datetime) -> Queue:
-    """The background queue of the whole server. A job between two attempts counts as in flight."""
+    """Returns the background queue of the whole server. A job between two attempts counts as in flight."""
     waiting = OrmQ.objects.filter(lock__lte=now)
     with reach.across_namespaces():
         failed = Job.objects.across_namespaces().failed().count()
@@ -101,7 +101,7 @@ def queue_state(*, now: datetime) -> Queue:
 
 
 def queues() -> list[dict[str, Any]]:
-    """The background queue as `/v1/ops/pipeline` lists it: summaries that wait, then all jobs by what they do."""
+    """Lists the background queue as `/v1/ops/pipeline` does: waiting summaries, then all jobs by state."""
     state = queue_state(now=timezone.now())
     jobs = Job.objects.across_namespaces()
     with reach.across_namespaces():
@@ -116,7 +116,7 @@ def queues() -> list[dict[str, Any]]:
 
 
 def worker_heartbeat() -> str:
-    """`alive`, `no heartbeat`, or that it cannot be known because the heartbeat is kept in Redis."""
+    """Returns `alive`, `no heartbeat`, or that the heartbeat is unknown because Redis, which keeps it, is away."""
     try:
         beating = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):

@@ -1,4 +1,4 @@
-"""How things stand this moment: what waits for a person, what works, and what condensing has saved over time."""
+"""Reports the current state: work that waits for a person, running components, and the savings of condensing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at COUNTED_AT_MOST."""
+    """Counts work that waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at COUNTED_AT_MOST."""
 
     failed_jobs: int
     stuck_jobs: int
@@ -44,7 +44,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """A tier, asked now. `milliseconds` is None when it did not answer; `size` counts what `unit` names."""
+    """Holds the state of a tier, probed now. `milliseconds` is None without an answer; `size` counts units of
+    `unit`.
+    """
 
     name: str
     milliseconds: float | None
@@ -53,7 +55,7 @@ class TierState:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The running workers of a host. They are alive: a heartbeat is kept for three seconds only."""
+    """Represents the running workers of a host. They are alive: a heartbeat is kept for three seconds only."""
 
     host: str
     processes: int
@@ -63,7 +65,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """Tokens of the turns that the summaries of one step of time took in, and of those summaries."""
+    """Counts the tokens of the turns that the summaries of one time step took in, and of those summaries."""
 
     at: datetime
     original: int
@@ -71,7 +73,7 @@ class Condensed:
 
 
 def waiting(access: Access, *, now: datetime) -> Waiting:
-    """Eight counts, each in an index that holds little else."""
+    """Returns eight counts, each from an index that holds little else."""
     jobs = Job.objects.reachable_by(access)
     queued = jobs.filter(state=JobState.QUEUED)
     running = jobs.filter(state=JobState.RUNNING)
@@ -92,7 +94,7 @@ def waiting(access: Access, *, now: datetime) -> Waiting:
 
 
 def tiers(access: Access, *, memories: int) -> list[TierState]:
-    """L1, L2 and L3, each asked one small thing and timed."""
+    """Probes L1, L2 and L3 with one small query each, and times it."""
 
     def keys(client: Any) -> int:
         return int(client.dbsize())
@@ -114,7 +116,7 @@ def _time_tier(name: str, ask: Callable[[], Any]) -> TierState:
 
 
 def workers() -> list[Worker] | None:
-    """The workers of each host that beat; None when it cannot be known, for heartbeats are kept in Redis."""
+    """Lists the workers with a heartbeat, by host; None when unknown, because heartbeats are kept in Redis."""
     try:
         found = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):
@@ -134,7 +136,7 @@ def workers() -> list[Worker] | None:
 
 
 def running(access: Access, *, limit: int) -> list[Job]:
-    """The jobs that are being worked on, oldest first."""
+    """Lists the running jobs, oldest first."""
     return list(Job.objects.reachable_by(access).filter(state=JobState.RUNNING).order_by("started_at")[:limit])
 
 
@@ -148,7 +150,7 @@ GROUP BY 1
 
 
 def list_condensed(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
-    """What summaries took in and what they came to, for every step from `since` on, also the empty ones."""
+    """Sums the tokens of summarised turns and of their summaries for every step from `since` on, also empty ones."""
     since = since.replace(second=0, microsecond=0)
     parameters = {
         "step": step,
@@ -166,7 +168,7 @@ def list_condensed(access: Access, *, since: datetime, until: datetime, step: ti
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """When each model last answered; None where that is not known, or it never did since Redis is up."""
+    """Holds the time of each model's last answer; None if unknown, or if it never answered since Redis started."""
 
     embedding: datetime | None
     reranker: datetime | None
@@ -174,12 +176,12 @@ class ModelAnswers:
 
 
 def model_answers() -> ModelAnswers:
-    """When the models last answered, in any process."""
+    """Returns the time of each model's last answer, in any process."""
     last = model_calls.last_answers()
     return ModelAnswers(*map(last.get, (model_calls.EMBEDDING, model_calls.RERANKER, model_calls.LANGUAGE)))
 
 
 def language_models() -> list[str]:
-    """The chat models that can be asked, as `provider/model`, each once."""
+    """Lists the usable chat models, as `provider/model`, each once."""
     models = (find_chat_model(purpose) for purpose in CHAT_PURPOSES)
     return list(dict.fromkeys(model.label for model in models if model))

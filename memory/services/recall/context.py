@@ -1,4 +1,4 @@
-"""What a query hands over besides memories: the session's newest summary and the procedural registry."""
+"""Reads the context of a query besides memories: the session's newest summary and the procedural registry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memory.types import Scope
 class Summary:
     """Holds the newest summary of a session: its card, as text and as an object with the `sources` of its items.
 
-    The card is as it was stored, without lines that were made from what left search or came back since.
+    The card is as it was stored, without lines made from memories that have left search or come back since.
     """
 
     id: uuid.UUID
@@ -34,11 +34,11 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Holds what is known of a session before the search. `summary_due`: a new summary should be asked for.
+    """Holds the context of a session before the search. `summary_due`: a new summary should be requested.
 
     `messages` counts those of the session so far, `history_tokens` their tokens; `covered` is the last turn that the
-    summary covers. `has_pinned`: a
-    memory of the namespace is pinned. `changes`: what changed in the namespace's index, if it was asked for.
+    summary covers. `has_pinned`: a memory of the namespace is pinned. `changes`: the changes in the namespace's index,
+    if requested.
     """
 
     summary: Summary | None
@@ -84,7 +84,7 @@ LEFT JOIN LATERAL (
 ) t ON true
 """
 _WITHOUT_CHANGES = _CONTEXT.format(changes="")
-# One round trip for what a question needs before anything else.
+# One round trip reads all that a question needs before the search.
 _WITH_CHANGES = f"{_CONTEXT.format(changes=', changes.*')} CROSS JOIN {CHANGES} AS changes"
 
 
@@ -133,7 +133,7 @@ def session_context(
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:
-    """A registry entry as clients see it."""
+    """Returns a registry entry as clients see it."""
     return describe_entry(
         {
             "kind": entry.kind,

@@ -1,4 +1,4 @@
-"""The three-tier protocol: what comes in goes through the gate; what is asked is answered from hot and cold memory."""
+"""Implements the three-tier protocol: content passes the gate; questions are answered from hot and cold memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ COLD_ITEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """Says what became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
+    """Holds the result of storing a content. A turn has a `memory_id`, a document a `document_id`, unless it was
+    rejected.
 
     The `memory_id` of quarantined content is that of its item in the quarantine.
     """
@@ -44,7 +45,7 @@ class TakenIn:
 class Recalled:
     """Holds one remembered text; of a long one, the part that answers.
 
-    `score` is 1 for what is hot, and 1 − cosine distance for what is cold. `why` says how it came in.
+    `score` is 1 for hot memories, and 1 − cosine distance for cold ones. `why` gives the origin of the text.
     """
 
     content: str
@@ -77,9 +78,9 @@ def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempoten
 
 
 def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
-    """The newest of working memory, and the nearest of long-term memory by meaning that are not hot already.
+    """Returns the newest of working memory, and the nearest of long-term memory by meaning that are not hot already.
 
-    With Redis away nothing is hot. An audit event says that it was asked. Raises EmbeddingUnavailable, SearchTimedOut.
+    With Redis away nothing is hot. An audit event records the question. Raises EmbeddingUnavailable, SearchTimedOut.
     """
     [question] = questions([Ask(query, COLD_ITEMS, now)])
     named = newest_ids(scope, now=now)

@@ -1,4 +1,4 @@
-"""Brings back what a question needs: the session's window and summary, and the memories that answer it."""
+"""Answers a question: finds the session's window and summary, and the memories that answer it."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """All that a query found, and its text for an agent.
+    """Holds everything that a query found, and its text for an agent.
 
-    `token_original`: what an agent would carry without memory, the session's whole history and what is handed over from
-    elsewhere; `token_condensed`: that text.
+    `token_original`: tokens that an agent would carry without memory, the session's whole history and memories from
+    elsewhere; `token_condensed`: tokens of the text.
 
-    `pack_id` is None for a dry run and for what several namespaces answer, of which no pack is kept. `answerable`: see
-    `SearchResult`. `across`: the hits of several namespaces; `whose`: by the memory's id, whose each is.
+    `pack_id` is None for a dry run and for an answer of several namespaces, of which no pack is kept. `answerable`: see
+    `SearchResult`. `across`: the hits of several namespaces; `whose`: the owner of each memory, by its id.
     """
 
     pack_id: uuid.UUID | None
@@ -71,17 +71,17 @@ class QueryAnswer:
 
     @property
     def explanations(self) -> list[dict[str, Any]]:
-        """Where each hit's score comes from, in the hits' order."""
+        """Explains each hit's score, in the hits' order."""
         return [one.explanation for one in self.across] or explain_hits(self.retrieval)
 
     @property
     def token_condensed(self) -> int:
-        """Tokens of the text that is handed over."""
+        """Returns the tokens of the text for the agent."""
         return self.rendered.tokens
 
     @property
     def similarity(self) -> float:
-        """The best cosine similarity; 0 without a hit."""
+        """Returns the best cosine similarity; 0 without a hit."""
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
@@ -97,13 +97,12 @@ def query(
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
     The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. It leaves out texts that
-    are `known` to the agent. `ask.as_of` leaves out
-    what was recorded later of the window and the summaries too, and asks for no summary. With Redis away the window is
-    empty and `degraded` says so. A dry run keeps no pack and asks for no summary. The pack does not keep the candidates
-    that did not come back.
+    are `known` to the agent. `ask.as_of` also leaves out later records of the window and the summaries, and asks for no
+    summary. With Redis away the window is empty and `degraded` says so. A dry run keeps no pack and asks for no
+    summary. The pack does not keep the rejected candidates.
 
     Namespaces `beside` are searched as well; session, pinned memories and summary are those of `scope`. Then no pack is
-    kept, which would hold what others may erase, and each namespace records that it was asked.
+    kept, because it would hold words that other owners may erase, and each namespace records the question.
 
     Raises EmbeddingUnavailable, SearchTimedOut, NamespaceGone.
     """
@@ -174,7 +173,7 @@ def query(
 
 
 def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
-    """What is answered where there is no namespace of that name: nothing, and `degraded` says so. Stores nothing."""
+    """Returns an empty answer for an unknown namespace; `degraded` says that it is unknown. Stores nothing."""
     procedural: dict[str, Any] = {"prompt": None, "tools": []}
     tokenizer = settings.MEMOS_TOKENIZER
     rendered = render_pack(
@@ -216,9 +215,9 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
 
 
 def _window_step(refresh_messages: int) -> int:
-    """By how many turns a full window's start moves: a third of it at most.
+    """Returns the number of turns by which a full window's start moves: a third of it at most.
 
-    A new summary is asked for after so many messages, and there mostly are two, question and answer, between queries.
+    A new summary is requested after this many messages, and mostly two, question and answer, come between queries.
     """
     return max(1, min(refresh_messages + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
 
@@ -237,7 +236,7 @@ def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[Wi
 
 
 def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
-    """Pinned memories are narrowed as those that are searched: a filter may stand for who is allowed to see what."""
+    """Lists pinned memories with the filters of the search: a filter may stand for access rights."""
     return list_durable(
         scope, among=ask.among, holding_at=ask.holding_at, as_of=ask.as_of, valid_at=ask.valid_at
     )  # fmt: skip
@@ -246,16 +245,16 @@ def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
 def _tokens_from_elsewhere(
     session: str, hits: Sequence[Hit], window: Sequence[WindowMessage], durable: Sequence[DurableMemory]
 ) -> int:
-    """Count the tokens of the memories, each once and unabridged, that are no part of the session's own history."""
+    """Counts the tokens of the memories, each once and unabridged, that are no part of the session's own history."""
     tokens = {str(one.id): one.tokens for one in durable if one.session != session}
     tokens |= {hit.id_text: hit.tokens for hit in hits if hit.session != session}
     return sum(count for identity, count in tokens.items() if identity not in {one.memory_id for one in window})
 
 
-# A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each
-# memory is looked up by itself: asked for all at once, PostgreSQL may read every erased memory of the namespace.
+# No pack is kept when something in it was erased between the search and now (see services/erasure/run.py). Each memory
+# is looked up separately: for all at once, PostgreSQL may read every erased memory of the namespace.
 def _write_store(living: str) -> str:
-    """The statement that keeps a pack; `living` looks for the namespace, without which nothing is stored."""
+    """Returns the statement that keeps a pack; `living` looks for the namespace, without which nothing is stored."""
     return f"""
 WITH living AS MATERIALIZED (
     {living}
@@ -285,8 +284,8 @@ RETURNING id
 """  # noqa: S608 - the head of the audit
 
 
-# A namespace that memories were found in is not empty, and does not go. To keep its row for each question would take
-# PostgreSQL a quarter more with eight clients that ask in one namespace.
+# A namespace with hits is not empty, and is not deleted. Locking its row for each question would take PostgreSQL a
+# quarter more time with eight clients in one namespace.
 _STORE_FOUND = _write_store("SELECT FROM memory_namespace WHERE id = %(namespace_id)s")
 _STORE_NOTHING = _write_store(KEEP_NAMESPACES)
 
@@ -315,7 +314,7 @@ def _insert(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *,
 
 
 def _list_memory_ids(pack: dict[str, Any]) -> list[str]:
-    """The memories whose text the pack holds, each once."""
+    """Lists the memories whose text the pack holds, each once."""
     hits, told = pack["retrieval"]["raw_chunks"], [*pack["working_memory"]["l1_window"], *pack["durable"]]
     return list(dict.fromkeys([*(hit["id"] for hit in hits), *(one["memory_id"] for one in told)]))
 

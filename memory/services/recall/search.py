@@ -1,4 +1,4 @@
-"""Finds the memories that answer a question, and nothing else: no session, no pack."""
+"""Finds the memories that answer a question, without session or pack."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from memory.services.replica.reads import read
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
-# How many of the candidates that did not come back are listed for who asks for them.
+# At most this many of the rejected candidates are listed on request.
 DROPPED_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is asked of a namespace's memories, already validated: the `top_k` that answer `text` best at `now`.
+    """Holds a validated question to a namespace's memories: the `top_k` that answer `text` best at `now`.
 
-    `where` narrows the memories that are searched. Found is what holds now; at `valid_at`, in the time of what is told;
-    or what was believed at `as_of`: all that was recorded or superseded later is as if it had not happened. A `dry_run`
-    answers the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
-    Hits whose relevance is below `min_relevance` (0..1) are left out.
+    `where` narrows the searched memories. The search finds memories that hold now; at `valid_at`, in the time that they
+    tell of; or at `as_of`, in the time of recording: later records and supersessions are ignored. A `dry_run` answers
+    the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN rejected candidates. Hits whose relevance is
+    below `min_relevance` (0..1) are left out.
     """
 
     text: str
@@ -55,23 +55,23 @@ class Ask:
 
     @property
     def among(self) -> SqlCondition | None:
-        """What the memories that are searched must meet."""
+        """Returns the condition that searched memories must meet."""
         return predicate(self.where, as_of=self.as_of, valid_at=self.valid_at)
 
     @property
     def holding_at(self) -> datetime | None:
-        """When a memory must hold still, if `among` does not say it."""
+        """Returns the time at which a memory must still hold, if `among` does not say it."""
         return self.now if self.as_of is None and self.valid_at is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a question found.
+    """Holds the result of a search.
 
     `answerable`: whether the answerability reaches the policy's `retrieval.relevance_floor`; False without a hit.
-    `dropped`: the best candidates that did not come back, and why, when they were asked for.
-    `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully. `narrowed`
-    says, for the audit, whether a filter or a moment narrowed the search.
+    `dropped`: the best rejected candidates, and why, if requested. `retrieval.milliseconds` includes the reading of the
+    question. `degraded` names components that did not work fully. `narrowed` says, for the audit, whether a filter or a
+    time narrowed the search.
     """
 
     retrieval: Retrieval
@@ -82,16 +82,16 @@ class SearchResult:
 
     @property
     def hits(self) -> list[Hit]:
-        """The hits, best first."""
+        """Returns the hits, best first."""
         return self.retrieval.hits
 
     @property
     def explanations(self) -> list[dict[str, Any]]:
-        """See `explain_hits`."""
+        """Explains each hit's score; see `explain_hits`."""
         return explain_hits(self.retrieval)
 
 
-# What is found where there is no namespace of that name.
+# The result for an unknown namespace.
 NAMESPACE_UNKNOWN = Degradation.NAMESPACE_UNKNOWN.value
 NOTHING_FOUND = SearchResult(
     Retrieval(
@@ -108,7 +108,7 @@ NOTHING_FOUND = SearchResult(
 
 
 def questions(asks: Sequence[Ask]) -> list[Question]:
-    """Questions as the search arms take them, embedded together. Raises EmbeddingUnavailable."""
+    """Prepares questions for the retrievers, embedded together. Raises EmbeddingUnavailable."""
     deadline.check()
     model = active_model(choose=not all(ask.dry_run for ask in asks))
     vectors = model.embed_questions([ask.text for ask in asks])
@@ -117,23 +117,23 @@ def questions(asks: Sequence[Ask]) -> list[Question]:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A question whose vector `model` has made, or is making while other work goes on."""
+    """Holds a question whose vector `model` has made, or is making while other work goes on."""
 
     model: ActiveModel
     vector: Pending | np.ndarray
 
 
 def start(ask: Ask) -> Started:
-    """Has the question embedded beside what the caller does next. Raises EmbeddingUnavailable."""
+    """Starts embedding the question while the caller continues. Raises EmbeddingUnavailable."""
     model = active_model(choose=not ask.dry_run)
     return Started(model, model.start_embedding(ask.text))
 
 
 def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Changes | None = None) -> SearchResult:
-    """The memories that answer best, among those that `ask` allows; of a long one, the part that answers.
+    """Finds the memories that answer best, within the limits of `ask`; of a long one, the part that answers.
 
-    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave; `changes`:
-    as `retrieve` takes them.
+    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: the result of `start(ask)`;
+    `changes`: as `retrieve` takes them.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -159,7 +159,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
             )
 
     if question.predicate is None and last_seen(scope, started.model.id) is not None:
-        # Arithmetic, which asks the primary what has changed: cheaper than any search.
+        # This is arithmetic after one check of changes on the primary: cheaper than any search.
         retrieval = look()
     else:
         retrieval = read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
@@ -180,8 +180,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
 
 
 def follow_policy(scope: Scope, question: Question, model: ActiveModel) -> Question:
-    """The question as the namespace's policy has it asked: whether topics take part, and whether it brings preferences
-    back, if it asks for advice."""
+    """Applies the namespace's policy: whether topics rank, and whether a request for advice finds preferences."""
     policy = in_force(scope.namespace_id).policy
     if policy.tree == TreeUse.RANK:
         question = replace(question, ranks_topics=True)
@@ -191,12 +190,12 @@ def follow_policy(scope: Scope, question: Question, model: ActiveModel) -> Quest
 
 
 def explain_hits(retrieval: Retrieval) -> list[dict[str, Any]]:
-    """Where each hit's score comes from, in the hits' order."""
+    """Explains each hit's score, in the hits' order."""
     return [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
 
 
 def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Retrieval:
-    """The hits with at least that relevance; the others stand among the `shown` that did not come back."""
+    """Keeps the hits with at least that relevance; the others go to the `shown` rejected candidates."""
     kept = [hit for hit in retrieval.hits if hit.relevance >= least]
     if len(kept) == len(retrieval.hits):
         return retrieval
@@ -220,7 +219,7 @@ def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Re
 
 
 def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchResult:
-    """The memories that `find` finds; an audit event says that it was asked, unless `ask.dry_run`.
+    """Returns the memories that `find` finds; an audit event records the question, unless `ask.dry_run`.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -232,7 +231,7 @@ def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchR
 
 
 def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Question:
-    """What is asked, as the search arms take it; `vector` is `model`'s of `ask.text`."""
+    """Prepares the question for the retrievers; `vector` is `model`'s of `ask.text`."""
     return question(
         ask.text,
         vector=vector,
@@ -248,7 +247,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Q
 
 
 def details_of(ask: Ask, found: SearchResult, degraded: list[str]) -> dict[str, Any]:
-    """What the audit keeps of a question: figures, no text. `query` adds what it knows of the session."""
+    """Returns the audit details of a question: figures, no text. `query` adds details of the session."""
     retrieval = found.retrieval
     return {
         "top_k": ask.top_k,

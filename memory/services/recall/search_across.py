@@ -21,7 +21,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class HitOf:
-    """A hit, whose it is, and where its score comes from."""
+    """Holds a hit, its owner, and the explanation of its score."""
 
     scope: Scope
     hit: Hit
@@ -30,9 +30,9 @@ class HitOf:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAcross:
-    """What a question found in several namespaces: `hits`, best first; the rest as in `SearchResult`.
+    """Holds the result of a search in several namespaces: `hits`, best first; the rest as in `SearchResult`.
 
-    `considered`: how many memories of all of them were.
+    `considered`: how many memories were considered in all of them.
     """
 
     hits: list[HitOf]
@@ -45,7 +45,7 @@ class SearchedAcross:
     degraded: list[str]
 
     def to_result(self) -> SearchResult:
-        """The same as of one namespace: its hits are ranked among all."""
+        """Returns the result as if from one namespace: its hits are ranked among all."""
         hits = [replace(one.hit, rank=rank) for rank, one in enumerate(self.hits, start=1)]
         return SearchResult(
             retrieval=Retrieval(
@@ -59,9 +59,10 @@ class SearchedAcross:
 
 
 def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None = None) -> SearchedAcross:
-    """The `ask.top_k` memories of all these namespaces that answer best, by their relevance, which is calibrated alike.
+    """Finds the `ask.top_k` memories of all these namespaces that answer best, by their relevance, which is calibrated
+    alike.
 
-    Each namespace records that it was asked. `started`: what `start(ask)` gave. Raises EmbeddingUnavailable,
+    Each namespace records the question. `started`: the result of `start(ask)`. Raises EmbeddingUnavailable,
     SearchTimedOut, DeadlineExceeded.
     """
     if started is None:
@@ -77,7 +78,7 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
 
 
 def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
-    """Name the owner of each hit: its `namespace`, and the `cube` that this is (None where it is none)."""
+    """Names the owner of each hit: its `namespace`, and that namespace as a `cube` (None if it is no cube)."""
     scopes = {one.scope for one in hits}
     with reach.within(*(scope.namespace_id for scope in scopes)):
         described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
@@ -95,10 +96,10 @@ def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> Searc
         [HitOf(scope, hit, explanation) for hit, explanation in zip(found.hits, found.explanations, strict=True)]
         for scope, found in results
     ]
-    # Hits of one namespace keep their order: a successor stays above what it replaces, and the first hits are the same
-    # however many are wanted.
+    # Hits of one namespace keep their order: a successor stays above the memory that it replaces, and the first hits
+    # are the same for any number of hits.
     hits = merge(*of_each, key=lambda one: (-one.hit.relevance, -one.hit.score))
-    # A cube that was loaded with the ids of another may hold the same memory: it is told once.
+    # A cube that was loaded with the ids of another may hold the same memory: it is listed once.
     each: dict[uuid.UUID, HitOf] = {}
     for one in hits:
         each.setdefault(one.hit.id, one)

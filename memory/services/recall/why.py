@@ -1,4 +1,4 @@
-"""Says why a memory did not come back for a question, or where it did. Stores nothing and counts nothing."""
+"""Explains why a question did not find a memory, or where it ranked. Stores nothing and counts nothing."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
 NO_VECTOR = "no_vector"
-# How many of the parts that made the difference a sentence names.
+# A sentence names at most this many of the parts that made the difference.
 _MOST_NAMED = 3
-# How much of a filter a sentence quotes; `details` has it all.
+# A sentence quotes at most this much of a filter; `details` has it all.
 _SHOWN_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What became of a memory when a question was answered.
+    """Holds what a search for the question decided about a memory.
 
     `rank`: among the hits for RETURNED, else among the candidates; `score` and `parts` (see `explain.parts`): for
-    candidates only. `details`: numbers that belong to the verdict. `notes`: NO_VECTOR while the memory has no vector
-    of the active model and is found by its words only. `degraded`: what did not work fully.
+    candidates only. `details`: numbers that belong to the verdict. `notes`: NO_VECTOR while the memory has no vector of
+    the active model and is found by its words only. `degraded`: components that did not work fully.
     """
 
     memory_id: uuid.UUID
@@ -59,7 +59,7 @@ class Diagnosis:
 
 
 def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
-    """Answers the question as `search` does, and says what became of the memory. A dry run always.
+    """Answers the question as `search` does, and returns the verdict about the memory. Always a dry run.
 
     Raises NotFound when the namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
     """
@@ -105,7 +105,7 @@ _TIMES = ("occurred_at", "valid_from", "valid_to", "superseded_by", "superseded_
 
 
 def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
-    """Why the memory does not hold at the time that is asked about; empty when it does."""
+    """Explains why the memory does not hold at the requested time; empty when it does."""
     moment = ask.valid_at or ask.as_of or ask.now
     begins = memory["valid_from"] or memory["occurred_at"]
     if ask.valid_at is not None and begins > ask.valid_at:
@@ -119,7 +119,7 @@ def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
 
 
 def _explain_judgement(scope: Scope, memory_id: uuid.UUID, newer_id: uuid.UUID | None) -> str:
-    """Why a language model judged so, as a sentence to append; empty when none did."""
+    """Returns a language model's reason as a sentence to append; empty when no model judged."""
     if newer_id is None:
         return ""
     said = unsure_pairs.explanations([(scope.namespace_id, memory_id, newer_id)]).get((memory_id, newer_id, None), "")
@@ -139,7 +139,7 @@ SELECT 1 FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id =
 
 
 def _list_failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
-    """The entries of the filter that do not hold for the memory."""
+    """Lists the entries of the filter that do not hold for the memory."""
     failed = []
     for entry in entries(where):
         condition = predicate(entry)
@@ -238,7 +238,7 @@ def _no_candidate(scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval
 
 
 def _explain_overlooked(standing: ArmStanding, pool: int) -> str:
-    """Of a memory that is among the best and is no candidate all the same."""
+    """Explains why a memory among the best was no candidate; '' for a memory that ranks too low."""
     return "; the approximate search of a large namespace overlooked it" if standing.rank <= pool else ""
 
 

@@ -1,4 +1,4 @@
-"""Computes importance anew where something that it is made of has changed: uses, marks, repetition."""
+"""Recomputes importance where its inputs have changed: uses, marks, repetition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
 from memory.services.tenancy.policy import in_force
 
 BATCH = 500
-# What memories were given before importance was computed.
+# The importance of memories stored before importance was computed.
 UNRATED = 0.5
 _SAME = 0.0005
 
-# Texts are told apart by their hash, which an index holds: no text is read.
+# Texts are distinguished by their hash, which an index holds: no text is read.
 _REPEATS = """
 WITH repeated AS (
     SELECT content_hash, least(count(*), %(most)s)::smallint AS repeats
@@ -49,9 +49,9 @@ WHERE u.namespace_id = %s AND u.memory_id = v.memory_id
 
 
 def rate(namespace_id: int, *, deadline: float) -> int:
-    """Brings the importance of the namespace's memories up to date; returns how many got another one.
+    """Brings the importance of the namespace's memories up to date; returns how many changed.
 
-    What a person has set stays. Ends at `deadline` (of time.monotonic) and goes on in the next run.
+    An importance that a person has set stays. Ends at `deadline` (of time.monotonic) and continues in the next run.
     """
     with connection.cursor() as cursor:
         cursor.execute(_REPEATS, {"namespace_id": namespace_id, "most": MOST_REPEATS})
@@ -64,7 +64,7 @@ def rate(namespace_id: int, *, deadline: float) -> int:
 
 
 def rate_memory(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
-    """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
+    """Computes the importance of a stored memory and its parts; `memory` carries text, role and terms."""
     return importance(
         memory.text,
         memory.role,
@@ -76,14 +76,14 @@ def rate_memory(memory: Memory, learned: Learned, *, small_talk: bool) -> Import
 
 
 def rate_by_policy(memory: Memory, learned: Learned) -> Importance:
-    """The importance of a stored memory and its parts, by the policy that is in force."""
+    """Computes the importance of a stored memory and its parts, by the policy that is in force."""
     threshold = in_force(memory.namespace_id).policy.worth_threshold
     small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
     return rate_memory(memory, learned, small_talk=small_talk)
 
 
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
-    """How many memories got another importance, and where the next batch starts."""
+    """Rates one batch; returns how many memories got another importance, and where the next batch starts."""
     with transaction.atomic():
         rows = {
             row.memory_id: row
@@ -91,7 +91,7 @@ def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID 
             .order_by("memory_id")
             .select_for_update(skip_locked=True, no_key=True)[:BATCH]
         }
-        # Others lock a memory before its upkeep: whoever has it now goes first, and it stays stale until the next run.
+        # Other writers lock a memory before its upkeep: a memory that is locked now stays stale until the next run.
         memories = (
             Memory.objects.filter(namespace_id=namespace_id, pk__in=rows)
             .only("id", "turn", "text", "role", "terms", "importance", "review")
@@ -123,7 +123,7 @@ def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float |
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
     if row.importance is not None:
         return abs(memory.importance - row.importance) > _SAME
-    # What counts as small talk may have changed since, with the policy; earlier versions knew no orders.
+    # The policy may have changed the limit of small talk since; earlier versions knew no orders.
     rated = [rate_memory(memory, NOTHING_LEARNED, small_talk=talk) for talk in (False, True)]
     at_first = [one.value - share for one in rated for share in (0.0, one.shares.get("order", 0.0))]
     return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME

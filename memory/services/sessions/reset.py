@@ -1,4 +1,4 @@
-"""Empties a session: memories and documents with all that hangs on them, quarantine, summaries, packs and window."""
+"""Empties a session: memories and documents with all dependent rows, quarantine, summaries, packs and window."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ log = logging.getLogger("memos.reset")
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """How many of each were (or, in a dry run, would be) deleted; `audit` counts events hidden from the listing.
+    """Counts the deleted rows (or, in a dry run, the rows to delete); `audit` counts events hidden from the listing.
 
     `memories` counts the chunks of `documents` too; `quarantined` are texts that were waiting for a decision.
     """
@@ -54,18 +54,18 @@ class Deleted:
     audit: int
 
 
-# Of a session in a namespace that is not there.
+# The result for a session in an unknown namespace.
 NOTHING_DELETED = Deleted(0, 0, 0, 0, 0, 0, 0)
 
 
 def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: bool, now: datetime) -> Deleted:
-    """Deletes everything of the session and says how much that was; a dry run only counts.
+    """Deletes everything of the session and returns the counts; a dry run only counts.
 
-    Documents that were given with the session go with it, all their chunks included.
+    Documents that were given with the session are deleted too, with all their chunks.
 
     Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict when
-    one of the memories or the namespace is under a legal hold, a dry run too, and WindowUnavailable: a reset that
-    leaves the window behind would not be one, and NamespaceGone. Nothing is deleted then.
+    one of the memories or the namespace is under a legal hold, a dry run too; WindowUnavailable, because a reset must
+    delete the window; and NamespaceGone. Nothing is deleted then.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
     documents = Document.objects.in_scope(scope).of_session(session)
@@ -86,15 +86,15 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     with transaction.atomic():
         keep_namespaces([scope])
         holds.refuse_namespace(scope.namespace_id)
-        # Before the session's row, as a release takes the two.
+        # Locks the items before the session's row, in the order of a release.
         quarantined = quarantine.discard_session(scope, session=session, now=now)
-        # Writers of the session wait for this row; what they add afterwards is not touched.
+        # Writers of the session wait for this row; rows that they add afterwards are not touched.
         _, made = Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
         Session.objects.select_for_update().in_scope(scope).get(name=session)
         hidden = events.count() if clear_audit else 0
         # Locked, so that a new version of one of them waits and then finds it gone.
         identities = list(documents.select_for_update().values_list("id", flat=True))
-        # Those that wait to be read; the others go with their documents.
+        # Deletes files that wait to be read; the others are deleted with their documents.
         DocumentFile.objects.in_scope(scope).filter(session=session).delete()
         turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
         chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
@@ -102,7 +102,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         put_away_replies(scope, Memory.objects.in_scope(scope).filter(deleting), now=now)
         removed = entries.remove_chunks(scope, documents=identities, now=now)
         removed += entries.remove_session(scope, session=session, now=now)
-        # What stands in the way of a reset has been found by now, and what is left to do is undone with it.
+        # Every other obstacle has been found by now; if the window is unavailable, the transaction rolls back.
         redis_keys = window.forget(scope.namespace_id, session)
         deleted = Deleted(
             redis_keys,
@@ -113,7 +113,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             quarantined,
             hidden,
         )
-        # They are gone: what was done for them until then is seen.
+        # The memories are gone, so that all work that settling did for them is visible here.
         recompare.ask_of_authors(scope.namespace_id, turns)
         Session.objects.in_scope(scope).filter(name=session).update(
             message_count=0, summarised_turn=0, summary_requested_at=None
@@ -136,9 +136,9 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             now=now,
         )
         if made and not hidden:
-            # It was only made to be locked: a session that never was leaves none.
+            # The row was only made to be locked: a session that never existed leaves none.
             Session.objects.in_scope(scope).filter(name=session).delete()
-    # A message that came in between the window's end and the lock is gone from the table: so must it be here.
+    # A message between the deletion of the window and the lock is gone from the table, so it must be deleted here, too.
     try:
         window.forget(scope.namespace_id, session)
     except WindowUnavailable as error:
@@ -157,5 +157,5 @@ def _chunks(scope: Scope, documents: DocumentQuerySet) -> QuerySet[Memory]:
 
 
 def _chunks_elsewhere(scope: Scope, documents: DocumentQuerySet, session: str) -> int:
-    """Chunks of the documents that are not counted as memories of `session` itself."""
+    """Counts the chunks of the documents that are not counted as memories of `session` itself."""
     return _chunks(scope, documents).exclude(session=session).count()

@@ -1,8 +1,9 @@
-"""Keeps summaries from telling what holds no longer: their lines are left out at once, and made anew soon after.
+"""Keeps summaries from repeating memories that no longer hold: their lines are left out at once, and rewritten soon
+after.
 
-What leaves search, or comes back, marks its memory (`mark`) in the same transaction. While the mark is there no line
-that was made from the memory is handed over (`without`); a job makes a new version (`renew`) and takes the mark away.
-Former versions stay as they were, and so do packs: they are what was handed over.
+A memory that leaves search, or comes back, is marked (`mark`) in the same transaction. While the mark exists, no line
+made from the memory is returned (`without`); a job writes a new version (`renew`) and removes the mark. Former versions
+stay as they were, and so do packs: they record what was returned.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope
 
-# Looks at a session whose memories change meanwhile.
+# Tries to renew a session whose memories change meanwhile.
 _TRIES = 3
 
 
-# The moment is the machine's: it tells a mark from one that was made again while a summary was written.
+# The time is the machine's: it distinguishes a mark from one that was set again while a summary was written.
 _MARK = """
 INSERT INTO memory_stalesource (namespace_id, session, memory_id, created_at)
 VALUES (%(namespace_id)s, %(session)s, %(memory_id)s, clock_timestamp())
@@ -43,7 +44,7 @@ ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_
 
 
 def mark(memory: Memory) -> None:
-    """Notes, inside the transaction that changes it, that summaries may tell of the memory what is not so any more."""
+    """Marks the memory, inside the transaction that changes it, because summaries may repeat its former text."""
     ask_to_follow([memory])
     if memory.turn <= 0:
         return
@@ -58,7 +59,7 @@ def mark(memory: Memory) -> None:
 
 
 def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
-    """Return the card without the lines that were made from `stale` memories (ids), or that name no source.
+    """Returns the card without the lines that were made from `stale` memories (ids), or that name no source.
 
     Its commands and its excerpt, which name none, are left out, too. `sources` of the card has for each bucket the ids
     behind each line, and is cut alike.
@@ -80,9 +81,9 @@ def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
 
 
 def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
-    """Makes the session's newest summary anew from what its marked memories say now; None: there was nothing to change.
+    """Rewrites the session's newest summary from the current text of its marked memories; None: nothing to change.
 
-    Idempotent. Raises Conflict when the memories are changed again and again meanwhile: the job is tried again.
+    Idempotent. Raises Conflict when the memories are changed repeatedly meanwhile: the job is tried again.
     """
     for _ in range(_TRIES):
         stale = _look(scope, session)
@@ -101,7 +102,7 @@ def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """`read`: how the marked memories were when they were read; `turns`: those whose lines are made anew."""
+    """Holds a summary to rewrite. `read`: the marked memories as they were read; `turns`: the sources of new lines."""
 
     card: Condensation
     read: dict[UUID, tuple[datetime, int | None]]
@@ -110,9 +111,9 @@ class _Stale:
 
 
 def _look(scope: Scope, session: str) -> _Stale | None:
-    """What is to be made anew; None, and no mark is left, when no summary tells of the marked memories."""
+    """Finds the summary to rewrite; None, and removes the marks, when no summary is made from the marked memories."""
     with transaction.atomic():
-        # Who stores a version holds this row: it is seen here, or sees what the memories say now.
+        # A writer of a version holds this row: its version is seen here, or it reads the memories as they are now.
         Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         read, card = _read(scope, session), _newest(scope, session)
         if not read:
@@ -141,7 +142,7 @@ def _look(scope: Scope, session: str) -> _Stale | None:
 
 
 def _write(stale: _Stale) -> Written | None:
-    """The new card; None when it is the same as before."""
+    """Writes the new card; None when it is the same as before."""
     whole = card_with_sources(stale.card)
     written = Written(stale.kept, stale.card.method, {})
     if stale.turns:
@@ -192,14 +193,14 @@ def _marks(scope: Scope, session: str) -> Any:
 
 
 def _read(scope: Scope, session: str) -> dict[UUID, tuple[datetime, int | None]]:
-    """The marked memories: when each was marked, and its revision (None: it is gone)."""
+    """Returns the marked memories: when each was marked, and its revision (None: it is gone)."""
     marked = dict(_marks(scope, session).values_list("memory_id", "created_at"))
     revisions = dict(Memory.objects.in_scope(scope).filter(pk__in=marked).values_list("pk", "revision"))
     return {identity: (at, revisions.get(identity)) for identity, at in marked.items()}
 
 
 def _unmark(scope: Scope, session: str, read: Mapping[UUID, tuple[datetime, int | None]]) -> None:
-    """Takes the marks away that are as they were read; one that is being made again waits for nobody and stays."""
+    """Removes the marks that are as they were read; a mark that is being set again is skipped and stays."""
     free = _marks(scope, session).select_for_update(skip_locked=True).values_list("memory_id", "created_at")
     done = [identity for identity, at in free if identity in read and read[identity][0] == at]
     _marks(scope, session).filter(memory_id__in=done).delete()
@@ -210,21 +211,21 @@ def _newest(scope: Scope, session: str) -> Condensation | None:
 
 
 def _lines(card: Mapping[str, Any], sources: Mapping[str, Any], bucket: str) -> list[tuple[str, list[str]]]:
-    """The lines of a bucket, each with the memories behind it."""
+    """Returns the lines of a bucket, each with the memories behind it."""
     behind = list(sources.get(bucket) or ())
     lines = list(card.get(bucket) or ())
     return [(line, list(ids)) for line, ids in zip(lines, behind + [[]] * (len(lines) - len(behind)), strict=False)]
 
 
 def _texts(scope: Scope, read: Collection[UUID]) -> tuple[list[str], list[str]]:
-    """What the marked memories said of which something is gone, whole, and what of them all is left."""
+    """Returns the whole texts of marked memories of which something is gone, and the remaining texts of them all."""
     rows = list(Memory.objects.in_scope(scope).filter(pk__in=list(read)))
     gone = [row.text for row in rows if row.superseded_by or row.retired_spans]
     return gone, [row.live for row in rows if not row.superseded_by]
 
 
 def _quotes(line: str, gone: Collection[str], left: Collection[str]) -> bool:
-    """Whether only what is gone says the words of a line of which nobody knows where it comes from."""
+    """Tells whether only removed texts contain the words of a line without sources."""
     words = " ".join(line.split(": ", 1)[-1].split()).rstrip("….")
     if not words:
         return False

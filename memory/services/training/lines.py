@@ -1,4 +1,4 @@
-"""Makes lines of a data set out of memories, in the formats of TRL; each is shown to the gate, and redacted by it."""
+"""Makes lines of a data set from memories, in the formats of TRL; the gate judges and redacts each of them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Line = dict[str, Any]
 
 @dataclass(slots=True)
 class TrainingLines:
-    """The lines of a data set by file, what they were made of, and what was left out, by reason.
+    """Holds the lines of a data set by file, their source memories, and counts of rejected material, by reason.
 
-    Lines that say the same are one, which names the memories of all. `sources` are the memories by id.
+    Lines with the same text are merged and name the memories of all. `sources` are the memories by id.
     """
 
     namespace: str
@@ -41,11 +41,11 @@ class TrainingLines:
 
     @property
     def count(self) -> int:
-        """How many lines there are to train on."""
+        """Returns the number of lines to train on."""
         return len(self.files[TrainingFile.SFT]) + len(self.files[TrainingFile.PREFERENCE])
 
     def add(self, material: TrainingMaterial) -> None:
-        """Adds the lines that can be made of it; or counts why there is none."""
+        """Adds the lines that can be made of the material, or counts the reason why there are none."""
         if self.count >= self.max_lines:
             self.left_out["over_max_lines"] += 1
             return
@@ -76,19 +76,19 @@ class TrainingLines:
         self._put(TrainingFile.PREFERENCE, material, pair, [*used, material.formerly])
 
     def write(self, file: TrainingFile) -> bytes:
-        """The file: a line of JSON each, in the order in which they were added, names sorted."""
+        """Returns the file's bytes: a line of JSON each, in the order in which they were added, names sorted."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(orjson.dumps(line, option=options) for line in self.files[file].values())
 
     def _ask(self, material: TrainingMaterial, said: str) -> tuple[str, str] | None:
-        """The question, and the same in other words; None when there is none to be asked."""
+        """Returns the question, and the same in other words; None when there is no question to ask."""
         if material.question is not None:
             asked = self._admit(material.question.text)
             return None if asked is None else (asked, repeat_otherwise(asked))
         if material.said.text.rstrip().endswith(_QUESTION_MARKS):
             self.left_out["question"] += 1
             return None
-        # By what the gate left of it: a cue must not say again what was redacted.
+        # Uses the text as the gate left it: a cue must not repeat redacted words.
         own = self._judge(material.said.text)
         speaker = "" if material.said.is_fact else material.said.speaker
         cue = cue_of(own, speaker) if own is not None else ""
@@ -99,7 +99,7 @@ class TrainingLines:
         return ask_for(cue, chinese=chinese), ask_otherwise(cue, chinese=chinese)
 
     def _admit(self, text: str) -> str | None:
-        """The text as it may be learnt; None, counted, when it may not."""
+        """Returns the text as it may be learnt; None, counted, when it may not."""
         if len(text) > MAX_TEXT_CHARS:
             self.left_out["too_long"] += 1
             return None
@@ -135,13 +135,14 @@ class TrainingLines:
             if file != TrainingFile.EVALUATION:
                 self.origins[material.origin.value] += 1
         for one in used:
-            # Of a corrected memory, the entry of what it says now.
+            # A corrected memory has the entry of its current text.
             self.sources.setdefault(one.memory_id, one)
 
 
 def strictest(gate: GatePolicy) -> GatePolicy:
-    """A namespace's gate, as it judges what is to be learnt: secrets and personal data are redacted, whatever it lets
-    in elsewhere, and nothing is worth too little that a person marked."""
+    """Returns a namespace's gate for training: secrets and personal data are redacted, even if it lets them in
+    elsewhere, and no memory that a person marked is worth too little.
+    """
     return replace(
         gate,
         strict=False,
@@ -152,7 +153,7 @@ def strictest(gate: GatePolicy) -> GatePolicy:
 
 
 def _write_answer(text: TrainingText, question: TrainingText | None) -> str:
-    """What a model is to say: an answer and a fact as they stand, somebody's words as a report of them."""
+    """Returns the text that the model learns to say: answers and facts unchanged, a person's words as a report."""
     if question is not None or text.is_fact or text.role != Role.USER:
         return text.text
     return report(text.text, text.speaker)

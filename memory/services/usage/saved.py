@@ -1,8 +1,8 @@
 """Counts the tokens that context packs saved: the one definition of it, for the API, the metrics and the console.
 
-Without memory an agent carries the whole history of its session, and what it needs to know from elsewhere. A pack saves
-what its text costs less than that. One that costs more, as that of a session of two turns does with its headings, saves
-nothing.
+Without memory an agent carries the whole history of its session, and its knowledge from elsewhere. A pack saves the
+difference between that and its text. A pack that costs more, as that of a session of two turns does with its headings,
+saves nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from memory.services.usage.prices import Cost, cost_of
 from memory.stores import figures
 from memory.types import Access
 
-# The totals are those of so many days, today included.
+# The totals cover this many days, today included.
 SAVED_DAYS = 30
-# Pages that renew themselves may show a total of this age.
+# Pages that refresh themselves may show a total of this age.
 RECENT_SECONDS = 15
 
 _SAVED = """
@@ -34,7 +34,9 @@ GROUP BY 1
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """Packs of some days: the tokens of the histories they stand for, and of their own texts, at most as many."""
+    """Counts the packs of some days: the tokens of the histories they stand for, and of their own texts,
+    capped at those.
+    """
 
     packs: int = 0
     original: int = 0
@@ -46,7 +48,7 @@ class HandedOver:
 
     @property
     def ratio(self) -> float:
-        """Handed over / history, 0 to 1: smaller is better; 0 without any."""
+        """Returns handed over / history, 0 to 1: smaller is better; 0 without any."""
         return round(self.handed_over / self.original, 4) if self.original else 0.0
 
     def __add__(self, other: HandedOver) -> HandedOver:
@@ -56,7 +58,7 @@ class HandedOver:
 
 
 def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
-    """Sum by UTC day, over the packs that are kept (retention.packs_days); days without one are absent."""
+    """Sums by UTC day, over the packs that are kept (retention.packs_days); days without one are absent."""
     parameters = {
         "since": since,
         # Ids begin with the time: the index is read from there on.
@@ -69,22 +71,22 @@ def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, H
 
 
 def count_saved(access: Access, *, now: datetime) -> HandedOver:
-    """The total of the last SAVED_DAYS (UTC)."""
+    """Returns the total of the last SAVED_DAYS (UTC)."""
     since = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SAVED_DAYS - 1)
     return sum(count_handed_over_by_day(access, since=since).values(), HandedOver())
 
 
 def recent_saved(access: Access, *, now: datetime) -> HandedOver:
-    """The same as it was at most RECENT_SECONDS ago."""
+    """Returns that total as it was at most RECENT_SECONDS ago."""
     return HandedOver(
         **figures.count_cached(access, "saved", lambda: asdict(count_saved(access, now=now)), seconds=RECENT_SECONDS)
     )
 
 
 def worth(tokens: int) -> tuple[Cost, str] | None:
-    """Return what so many prompt tokens would have cost, and the model that would have read them: the one that answers.
+    """Returns the cost of this many prompt tokens, and the model that would have read them: the one that answers.
 
-    None where no model is set up, or its price is not known.
+    Returns None if no model is set up, or its price is unknown.
     """
     model = find_chat_model(ModelPurpose.ANSWER)
     if model is None or tokens <= 0:
