@@ -47,7 +47,15 @@ from memory.text.subjects import is_chinese
 MOST_CROSSED = 6000
 L2 = 2.0
 # What a pair of each source counts for: those of strangers are most like what people write, and few.
-IMPORTANCE = {"crossed": 0.5, "facts": 6.0, "updates": 4.0, "successors": 4.0, "lookalikes": 2.0, "series": 2.0}
+IMPORTANCE = {
+    "crossed": 0.5,
+    "pairs_plain": 3.0,
+    "facts": 4.0,
+    "updates": 4.0,
+    "successors": 4.0,
+    "lookalikes": 2.0,
+    "series": 2.0,
+}
 LEAST = (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8)
 _BESIDE = frozenset(
     (*frames_learn.BESIDE_EN, *frames_learn.BESIDE_ZH, *frames_report.BESIDE_EN, *frames_report.BESIDE_ZH)

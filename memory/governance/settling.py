@@ -289,11 +289,22 @@ def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosine
     keys = list(dict.fromkeys(candidates[place][0] for place in probable))
     if not probable or not _is_one_value(keys, earlier.successions):
         return None
-    order = list(earlier.statements)
-    # Of the values in a row the last one is the former.
-    best = max(probable, key=lambda place: (order.index(candidates[place][0]), scores[place]))
+    best = max(probable, key=scores.__getitem__)
     key, old = candidates[best]
+    newest = _find_newest(key, earlier)
+    if newest != key:
+        key, old = newest, earlier.statements[newest][0]
     return Linked(key, old.start, old.end, said, Decision(NEW_VALUE, round(scores[best], 3)))
+
+
+def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:
+    """The newest of the memories that succeeded the memory `key`, each the one before it."""
+    later = {older: newer for newer, older in earlier.successions if newer in earlier.statements}
+    seen = {key}
+    while key in later and later[key] not in seen and earlier.statements[later[key]]:
+        key = later[key]
+        seen.add(key)
+    return key
 
 
 def _is_one_value(keys: Sequence[Key], successions: Collection[tuple[Key, Key]]) -> bool:

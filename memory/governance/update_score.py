@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from memory.text.analysis import terms
+from memory.text.english_verbs import FINITE
 from memory.text.moods import Mood, find_moods
 from memory.text.subjects import (
     content_terms,
@@ -57,6 +58,13 @@ _VALUE_KINDS = tuple(
 )
 
 
+# Words that are values, as numbers are.
+_VALUE_WORDS = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays"
+    " saturdays sundays january february march april may june july august september october november december am"
+    " pm noon midnight morning afternoon evening one two three four five six seven eight nine ten eleven twelve"
+    " once twice half".split()
+)
 # What opens a statement before its subject: "Since Monday the office …".
 _OPENS = re.compile(
     r"(?:after|before|since|from|as of|starting|on|in|at|by|this|next|last|today|yesterday|now|correction|update|sorry"
@@ -180,8 +188,25 @@ def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
             and any(word in new.subject_words and word not in theirs for word in added)
         ):
             return True
+    if _differ_in_several_words(matcher, theirs, mine):
+        return True
     verbs = old.verb, new.verb
     return not new.chinese and all(verbs) and verbs[0] != verbs[1] and not new.cues & TELLING
+
+
+def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: tuple[str, ...]) -> bool:
+    """Whether two statements of one form differ in several places, one a word: "20 for the gym", "30 for the pool"."""
+    slots = [
+        [*telling(theirs[start:end]), *telling(mine[at:last])]
+        for tag, start, end, at, last in matcher.get_opcodes()
+        if tag == "replace" and telling(theirs[start:end]) and telling(mine[at:last])
+    ]
+    return len(slots) > 1 and any(all(map(_is_noun, slot)) for slot in slots)
+
+
+def _is_noun(word: str) -> bool:
+    """Whether an English word is neither a value nor a verb."""
+    return word.isascii() and word.isalpha() and word not in _VALUE_WORDS and word not in FINITE
 
 
 def score_update(newer: str, older: str, cosine: float) -> float:
@@ -242,6 +267,9 @@ def compute_features(newer: str, older: str, cosine: float) -> dict[str, float]:
         "one slot, same words": float(slots == 1) * ratio,
         "one slot, copula": float(slots == 1) * copula,
         "one slot, told": float(slots == 1) * told,
+        "one slot, clash": float(slots == 1) * clash,
+        "one slot, clash, told": float(slots == 1) * clash * told,
+        "one slot, names": float(slots == 1) * float(bool(new.names - old.names) and bool(old.names - new.names)),
         "several slots": float(slots > 1),
         "several slots, same words": float(slots > 1) * ratio,
         "length of the newer": min(len(newer), 120) / 120,

@@ -53,8 +53,15 @@ def test_only_the_statement_that_ended_leaves():
     assert retired(settled) == [(0, 0, 22)]
 
 
-def test_a_sentence_that_says_more_is_linked_and_stays():
+def test_of_a_sentence_that_joins_statements_only_one_leaves():
     settled = decide("I sold the Volvo.", "I drive a blue Volvo, and my sister Greta lives in Malmö.")
+    assert retired(settled) == [(0, 0, 26)]
+    settled = decide("I've stopped keeping bees.", "The gas meter is in the porch, I keep bees.")
+    assert retired(settled) == [(0, 29, 42)]
+
+
+def test_a_sentence_whose_rest_would_not_read_well_is_linked_and_stays():
+    settled = decide("I sold the Volvo.", "I drive a blue Volvo, which came from Greta.")
     assert settled.retired == []
     assert [one.key for one in settled.linked] == [0]
 
