@@ -67,7 +67,7 @@ class LinkKind(TextChoices):
 
 
 class PairVerdict(TextChoices):
-    """Lists a language model's verdicts on a pair of statements; empty while the pair waits."""
+    """Lists the outcomes of asking a language model about a pair of statements; empty while the pair waits."""
 
     REPLACES = "replaces", "the newer one takes the place of the older"
     BOTH_HOLD = "both_hold", "both hold"

@@ -182,7 +182,7 @@ def bind_forks() -> None:
 def _end_with(process: BaseProcess) -> None:
     wait([process.sentinel])
     while (status := process.exitcode) is None:
-        # The guard's own thread has just taken the status and not kept it yet.
+        # The guard's own thread has just taken the status and not stored it yet.
         time.sleep(0.01)
     if status in _ENDED_BY_GUARD or status > 0:
         return

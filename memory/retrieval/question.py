@@ -96,7 +96,7 @@ class Question:
 
     @property
     def kept(self) -> float:
-        """Returns the share of its vector that is not the names of speakers: 0 to 1, which is all of it."""
+        """Returns the share (0..1) of its vector that is not the names of speakers; 1 is all of it."""
         return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
 
 

@@ -52,9 +52,9 @@ _TAKEN_BACK = re.compile(
     r"|never ?mind|i meant|forget (?:that|it)|that was (?:last|years|back)|not really|correction)\b|不对|说错|更正|口误"
 )
 _NUMBER = re.compile(r"\d")
-# Facts add such a date to what was said "yesterday".
+# Facts add such a date to a statement about "yesterday".
 _DATED = re.compile(r"[,，]?\s*(?:\b(?:on|in|since|from|by) )?\(?(\d{4}-\d\d(?:-\d\d)?)\)?")
-# A statement may open with whom it speaks to and when it was.
+# A statement may open with its addressee and its time.
 _OPENING = re.compile(
     r"^(?:(?-i:[A-Z])(?!\w*ly\b|never|seldom|once|someday|no\b|sometimes)\w+,\s+|(?:yesterday|today|tonight|by the way"
     r"|(?:last|this) \w+|(?:in|on) \w+|so|well|and|but|oh|hey|hi|yes|ok(?:ay)?)[,\s]+)+(?=(?:i|we|my|our)\b)",
@@ -98,7 +98,7 @@ _NUMBER_WORDS = {
 
 
 class Wording(NamedTuple):
-    """The parts of a fact that its turns have to say."""
+    """Holds the parts of a fact that its turns have to say."""
 
     holder: str
     value: str

@@ -175,7 +175,7 @@ def _is_name(words: list[str], place: int) -> bool:
     word = words[place]
     if len(word) < 2 or not word[0].isupper() or "'" in word or word.lower() in _ENDS | _TIMES:
         return False
-    # The first word of a sentence has a capital whatever it is, and a name between commas is who is spoken to.
+    # The first word of a sentence is always capitalised, and a name between commas is the addressee.
     return place > 0 and words[place - 1].lower() in _PREPOSITIONS
 
 
@@ -191,7 +191,7 @@ def _run(words: list[str], article: int) -> list[str]:
         if len(run) == MAX_WORDS:
             return []
         if run and not is_object and _INFLECTED.search(lower):
-            # A plural with its auxiliary is a noun. Else what stands before may be no noun without it.
+            # A plural before its auxiliary is a noun. Otherwise the words before it may be no noun without it.
             if words[place + 1 : place + 2] and words[place + 1].lower() in _AUXILIARIES:
                 return [*run, word]
             return run if len(run) > 1 else []

@@ -16,7 +16,7 @@ from memory.text.analysis import terms
 # The share of the frame that is taken out. From 0.5 to 0.8, and with any half of the frames, all sets gain about the
 # same.
 SHARE = 0.6
-# A question of which less is left without the names in it asks for nothing else.
+# If less of a question's vector is left without its names, it asks for nothing else.
 LEAST_LEFT = 0.4
 # The weight of a frame's word in the search by words, relative to any other word.
 TERM_WORTH = 0.5

@@ -36,7 +36,7 @@ _FILLER = re.compile(
 )
 _VOCATIVE = re.compile(r"^[A-Z][a-z]{1,14}[,!]\s++(?=\S)")
 
-# Openings that leave nothing to keep, whatever follows in so short a sentence.
+# Openings of short sentences that are not worth keeping, whatever follows.
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|greetings|cheers|thx|thanks(?! to\b)|thank you|bye|goodbye|see (?:you|ya)|take care|best of luck"
     r"|good (?:morning|afternoon|evening|night|day|luck|job|point|idea|for you)|well done|way to go|same here|me too"
