@@ -1,8 +1,8 @@
-"""The words that rows, requests and answers share."""
+"""Declares the words that rows, requests and answers share."""
 
 from django.db.models import IntegerChoices, TextChoices
 
-# The search arms, whose candidates are joined: by meaning and by words.
+# The retrievers, whose candidates are joined: by meaning and by words.
 ARMS = ("dense", "lexical")
 
 
@@ -14,7 +14,7 @@ class Role(TextChoices):
 
 
 class Tier(TextChoices):
-    """Where something is remembered: in a session's window, among the memories, among the entities."""
+    """Names the store that holds something: a session's window, the memories or the entities."""
 
     L1 = "L1", "L1 Scratchpad"
     L2 = "L2", "L2 Semantic"
@@ -22,7 +22,7 @@ class Tier(TextChoices):
 
     @property
     def wire_label(self) -> str:
-        """What answers of `/v1/query` call it: names from before there was this server, which clients compare with."""
+        """Returns its name in answers of `/v1/query`: older than this server, and compared by clients."""
         return {
             Tier.L1: "L1 Scratchpad (Redis)",
             Tier.L2: "L2 Semantic (Vector DB)",
@@ -31,14 +31,14 @@ class Tier(TextChoices):
 
 
 class MemoryState(TextChoices):
-    """Only `active` memories take part in retrieval."""
+    """Tells whether a memory is searched: only `active` memories are retrieved."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
 
 
 class Feedback(TextChoices):
-    """What someone thinks of a memory; each of them has one opinion of it, the latest."""
+    """Lists the opinions that a person can have of a memory; each person's latest one counts."""
 
     USEFUL = "useful"
     WRONG = "wrong"
@@ -46,7 +46,7 @@ class Feedback(TextChoices):
 
 
 class Review(TextChoices):
-    """Why a memory waits for someone to look at it; empty: it does not."""
+    """Says why a memory waits for a review; empty when it does not."""
 
     WRONG = "wrong"
     OUTDATED = "outdated"
@@ -55,9 +55,9 @@ class Review(TextChoices):
 
 
 class LinkKind(TextChoices):
-    """What a memory is to another: the first named supersedes, restates or contradicts the second; a person said that
-    both hold, and the machine leaves the two alone; or it is a fact that was read in the second, or a reply that quotes
-    it."""
+    """Lists the links from one memory to another. The first named supersedes, restates or contradicts the second; a
+    person decided that both hold, and the machine leaves the two alone; or it is a fact that was read in the second,
+    or a reply that quotes it."""
 
     SUPERSEDES = "supersedes"
     RESTATES = "restates"
@@ -67,7 +67,7 @@ class LinkKind(TextChoices):
 
 
 class PairVerdict(TextChoices):
-    """What became of a pair of statements that a language model was asked about; empty: it waits."""
+    """Lists the outcomes of asking a language model about a pair of statements; empty while the pair waits."""
 
     REPLACES = "replaces", "the newer one takes the place of the older"
     BOTH_HOLD = "both_hold", "both hold"
@@ -76,7 +76,7 @@ class PairVerdict(TextChoices):
 
 
 class MemoryKind(TextChoices):
-    """What a memory is, and so how fast it fades: each kind has a half-life of its own."""
+    """Lists the kinds of memories. Each kind fades with a different half-life."""
 
     SAID = "said", "what a person said"
     ANSWERED = "answered", "what an agent, a system or a tool said"
@@ -87,7 +87,7 @@ class MemoryKind(TextChoices):
 
 
 class Attitude(TextChoices):
-    """How a holder stands to what a preference is about."""
+    """Lists a holder's attitudes to the subject of a preference."""
 
     LIKE = "like"
     DISLIKE = "dislike"
@@ -96,14 +96,14 @@ class Attitude(TextChoices):
 
 
 class PreferenceSource(TextChoices):
-    """What shows a preference: its holder states it, or chooses the same again and again."""
+    """Lists the sources of a preference: its holder states it, or repeatedly makes the same choice."""
 
     STATEMENT = "statement"
     CHOICES = "choices"
 
 
 class PreferenceReading(TextChoices):
-    """What reads preferences in the turns of a namespace."""
+    """Selects the reader of preferences in the turns of a namespace."""
 
     OFF = "off"
     RULES = "rules"
@@ -111,7 +111,7 @@ class PreferenceReading(TextChoices):
 
 
 class TreeUse(TextChoices):
-    """What the tree of a namespace is for: none is kept; to browse and to filter by; for ranking, too."""
+    """Selects the use of a namespace's tree: none is kept; for browsing and filtering; for ranking, too."""
 
     OFF = "off"
     BROWSE = "browse"
@@ -119,21 +119,21 @@ class TreeUse(TextChoices):
 
 
 class TopicLevel(TextChoices):
-    """What a node of the tree stands for."""
+    """Names the level of a node in the tree."""
 
     SESSION = "session"
     TOPIC = "topic"
 
 
 class Extraction(TextChoices):
-    """What is read in the turns of a namespace besides what the rules read."""
+    """Selects what a model reads in the turns of a namespace, in addition to the rules."""
 
     OFF = "off"
     FACTS = "facts"
 
 
 class FactRefusal(TextChoices):
-    """Why what a model read in turns is not stored."""
+    """Says why something that a model read in turns is not stored."""
 
     MALFORMED = "malformed", "a field is empty, too long or holds what no sentence holds"
     NO_NEW_SOURCE = "no_new_source", "it names no new turn, or one that there is not"
@@ -152,7 +152,7 @@ class FactRefusal(TextChoices):
 
 
 class PolicyOrigin(TextChoices):
-    """Where a policy's value comes from."""
+    """Names the source of a policy's value."""
 
     DEFAULT = "default"
     ENVIRONMENT = "environment"
@@ -160,7 +160,7 @@ class PolicyOrigin(TextChoices):
 
 
 class QuarantineState(TextChoices):
-    """What became of a text that was kept apart."""
+    """Lists the states of a quarantined text."""
 
     PENDING = "pending", "waits for a decision"
     RELEASED = "released", "it is a memory now"
@@ -168,7 +168,7 @@ class QuarantineState(TextChoices):
 
 
 class SweepRule(TextChoices):
-    """Why the sweep archives a memory."""
+    """Says why the sweep archives a memory."""
 
     DECAYED = "decayed", "its strength fell below the floor"
     EXPIRED = "expired", "its time to live is over"
@@ -181,7 +181,7 @@ class AccessScope(TextChoices):
 
 
 class CubeKind(TextChoices):
-    """A kind of memory that a cube may have; texts it always has."""
+    """Lists the optional kinds of memory in a cube; it always has texts."""
 
     TEXTUAL = "textual", "texts that are searched"
     ACTIVATION = "activation", "what a language model has computed of a prompt that stays the same"
@@ -189,14 +189,15 @@ class CubeKind(TextChoices):
 
 
 class ShareLevel(TextChoices):
-    """What a cube is shared for; who may write may read as well."""
+    """Lists the permissions that sharing a cube grants; write includes read."""
 
     READ = "read"
     WRITE = "write"
 
 
 class EmbeddingState(TextChoices):
-    """A model's vectors are `building` beside the `active` ones until they are complete; then they switch."""
+    """Lists the states of a model's vectors: they are `building` next to the `active` ones until complete; then they
+    switch."""
 
     BUILDING = "building"
     ACTIVE = "active"
@@ -298,7 +299,7 @@ class AuditEvent(TextChoices):
 
 
 class EventType(TextChoices):
-    """What is told of a namespace, to webhooks and in the feed of changes; each is made of audit events."""
+    """Lists the events of a namespace that webhooks and the change feed report; each is derived from audit events."""
 
     MEMORY_ADDED = "memory.added", "a turn was remembered, or facts were read in turns"
     MEMORY_CHANGED = "memory.changed", "its text, metadata or standing is another"
@@ -317,12 +318,12 @@ class EventType(TextChoices):
     BUDGET_REACHED = "budget.reached", "calls of models have reached a limit"
 
 
-# What a test delivery is called; nobody subscribes to it.
+# The event type of a test delivery, which cannot be subscribed to.
 TEST_EVENT = "webhook.test"
 
 
 class DeliveryState(TextChoices):
-    """A delivery waits until an attempt is answered well, or the last one was not."""
+    """Lists the states of a delivery: it waits until an attempt gets a good answer, or the last one fails."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -330,7 +331,7 @@ class DeliveryState(TextChoices):
 
 
 class Verdict(TextChoices):
-    """What became of a memory when a question was answered. A candidate is a memory that was given a score."""
+    """Lists the outcomes of a memory for one question. A candidate is a memory that was given a score."""
 
     RETURNED = "returned", "it is among the hits"
     RESTATED = "restated", "a better candidate says the same"
@@ -345,7 +346,7 @@ class Verdict(TextChoices):
 
 
 class GateDecision(TextChoices):
-    """What the gate says of a turn before it is stored. What is quarantined takes no part in retrieval."""
+    """Lists the gate's decisions on a turn before it is stored. A quarantined turn is not searched."""
 
     ACCEPT = "accept", "stored as it is"
     ACCEPT_REDACTED = "accept_redacted", "stored with marks in place of what must not be kept"
@@ -354,12 +355,12 @@ class GateDecision(TextChoices):
 
     @property
     def lets_in(self) -> bool:
-        """Whether the turn becomes a memory."""
+        """Tells whether the turn becomes a memory."""
         return self in (GateDecision.ACCEPT, GateDecision.ACCEPT_REDACTED)
 
 
 class GateAction(TextChoices):
-    """What a policy wants done with a turn in which the gate finds something of a kind."""
+    """Lists a policy's actions on a turn in which the gate finds something of a kind."""
 
     OFF = "off", "not looked for"
     ACCEPT = "accept", "noted and let through"
@@ -377,7 +378,7 @@ class PersonalDataKind(TextChoices):
 
 
 class EvaluationStatus(TextChoices):
-    """A run is `queued` until a worker takes it; `failed` says in its `error` why."""
+    """Lists the states of a run: `queued` until a worker takes it; `failed` says in its `error` why."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -386,7 +387,7 @@ class EvaluationStatus(TextChoices):
 
 
 class ErasureTarget(TextChoices):
-    """What an erasure names."""
+    """Names the object of an erasure."""
 
     MEMORIES = "memories"
     SESSION = "session"
@@ -395,7 +396,8 @@ class ErasureTarget(TextChoices):
 
 
 class ErasureStatus(TextChoices):
-    """`waiting`: all is cleared that can be, and the rest is tried again; `failed` says in its `error` why."""
+    """Lists the states of an erasure. `waiting`: all is cleared that can be, and the rest is tried again; `failed`
+    says in its `error` why."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -405,7 +407,7 @@ class ErasureStatus(TextChoices):
 
 
 class ImportFormat(TextChoices):
-    """Which program an imported file comes from."""
+    """Names the program that an imported file comes from."""
 
     CHATGPT = "chatgpt", "ChatGPT"
     CLAUDE = "claude", "Claude"
@@ -417,7 +419,8 @@ class ImportFormat(TextChoices):
 
 
 class ImportState(TextChoices):
-    """As its job stands; `preview`: nothing was asked for; `failed` says in its `problem` why, or its job does."""
+    """Lists the states of an import. `preview`: no import was requested; `failed`: its `problem`, or its job, says
+    why."""
 
     PREVIEW = "preview"
     QUEUED = "queued"
@@ -429,7 +432,7 @@ class ImportState(TextChoices):
 
 
 class TrainingFile(TextChoices):
-    """The files of a training data set, as TRL reads them; `evaluation` asks again in other words."""
+    """Lists the files of a training data set, as TRL reads them; `evaluation` asks again in other words."""
 
     SFT = "sft"
     PREFERENCE = "preference"
@@ -437,7 +440,7 @@ class TrainingFile(TextChoices):
 
 
 class TrainingOrigin(TextChoices):
-    """What a line of a training data set is made of."""
+    """Names the material of a line of a training data set."""
 
     DIALOGUE = "dialogue", "a question and an answer that was marked as useful"
     MEMORY = "memory", "a pinned or important memory, a fact, or one that was marked as useful"
@@ -446,7 +449,8 @@ class TrainingOrigin(TextChoices):
 
 
 class TrainingState(TextChoices):
-    """As its job stands; `stale`: a memory of it is not as it was; `dropped`: its files were deleted."""
+    """Lists the states of a training data set. `stale`: a memory in it has changed; `dropped`: its files were
+    deleted."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -458,9 +462,9 @@ class TrainingState(TextChoices):
 
 
 class CubeSignature(TextChoices):
-    """Of a cube's file: by this server, by a key of another that it knows or shares one with, by another key, or none.
+    """Names the signer of a cube's file: this server, another whose key it knows or shares, an unknown key, or none.
 
-    One that does not hold is refused.
+    A file whose signature does not verify is refused.
     """
 
     OWN = "own"
@@ -470,14 +474,14 @@ class CubeSignature(TextChoices):
 
 
 class CubeFileKind(TextChoices):
-    """What is done with a cube's file."""
+    """Lists the operations on a cube's file."""
 
     DUMP = "dump"
     LOAD = "load"
 
 
 class CubeFileState(TextChoices):
-    """As its job stands; `failed` says in its `problem` why, or its job does."""
+    """Lists the states of a cube's file. `failed`: its `problem`, or its job, says why."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -488,7 +492,8 @@ class CubeFileState(TextChoices):
 
 
 class AdapterState(TextChoices):
-    """`candidate`: it passed the evaluation; `refused`: it did not; `stale`: it has learnt what holds no longer."""
+    """Lists the states of an adapter. `candidate`: it passed the evaluation; `refused`: it did not; `stale`: it has
+    learnt something that no longer holds."""
 
     TRAINING = "training"
     CANDIDATE = "candidate"
@@ -499,7 +504,7 @@ class AdapterState(TextChoices):
 
 
 class CubeIds(TextChoices):
-    """The ids of what a cube's file brings: those of the file, new ones, or what is right by where it comes from."""
+    """Selects the ids of a loaded cube's rows: the file's, new ones, or the choice that fits the file's origin."""
 
     AUTO = "auto"
     KEEP = "keep"
@@ -507,7 +512,7 @@ class CubeIds(TextChoices):
 
 
 class BulkChangeVerb(TextChoices):
-    """What is done to many memories at once."""
+    """Lists the changes that can be made to many memories at once."""
 
     ARCHIVE = "archive"
     EDIT = "edit"
@@ -515,7 +520,7 @@ class BulkChangeVerb(TextChoices):
 
 
 class BulkOutcome(TextChoices):
-    """What became of one memory; `unchanged`: it was so already, or is gone."""
+    """Lists the outcomes for one memory. `unchanged`: it was so already, or is gone."""
 
     WAITING = "waiting"
     CHANGED = "changed"
@@ -524,7 +529,7 @@ class BulkOutcome(TextChoices):
 
 
 class BulkChangeState(TextChoices):
-    """As its job stands; `dry_run`: nothing was asked for."""
+    """Lists the states of a bulk change. `dry_run`: no change was requested."""
 
     DRY_RUN = "dry_run"
     QUEUED = "queued"
@@ -535,7 +540,7 @@ class BulkChangeState(TextChoices):
 
 
 class ErasedSessionState(TextChoices):
-    """`rebuild`: a summary of the session went and turns are left for a new one."""
+    """Lists the states of an erased session. `rebuild`: a summary was deleted and turns are left for a new one."""
 
     OPEN = "open"
     REBUILD = "rebuild"
@@ -543,7 +548,8 @@ class ErasedSessionState(TextChoices):
 
 
 class JobState(TextChoices):
-    """A job is `queued` until a worker takes it, and again between attempts; `failed` waits for a person."""
+    """Lists the states of a job: `queued` until a worker takes it, and again between attempts; `failed` waits for a
+    person."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -553,7 +559,8 @@ class JobState(TextChoices):
 
 
 class JobPriority(IntegerChoices):
-    """The worker processes that take a job: those for erasures (interactive), short jobs (normal), long ones (bulk)."""
+    """Selects the worker processes that take a job: for erasures (interactive), short jobs (normal) or long ones
+    (bulk)."""
 
     INTERACTIVE = 0, "interactive"
     NORMAL = 1, "normal"
@@ -561,14 +568,15 @@ class JobPriority(IntegerChoices):
 
 
 class ActivationEngine(TextChoices):
-    """What computes the keys and values of a prefix, and writes their file."""
+    """Names the program that computes the keys and values of a prefix, and writes their file."""
 
     LLAMACPP = "llamacpp", "a slot of llama.cpp's server"
     TRANSFORMERS = "transformers", "transformers, in the worker"
 
 
 class ActivationState(TextChoices):
-    """A cache is `building` until its file is whole; a `stale` one is used no more, and its file goes."""
+    """Lists the states of an activation cache: `building` until its file is whole; a `stale` one is no longer used,
+    and its file is deleted."""
 
     BUILDING = "building"
     READY = "ready"
@@ -576,7 +584,7 @@ class ActivationState(TextChoices):
 
 
 class DropReason(TextChoices):
-    """Why an activation cache goes."""
+    """Says why an activation cache is deleted."""
 
     MEMORY = "memory", "a memory that it holds was changed, superseded or deleted"
     ERASED = "erased", "a memory that it holds was erased"
@@ -588,21 +596,21 @@ class DropReason(TextChoices):
 
 
 class PromptForm(TextChoices):
-    """Where a prefix stands in a prompt: a cache of the one is of no use to the other."""
+    """Names the position of a prefix in a prompt: a cache for one form cannot serve the other."""
 
     ANSWER = "answer", "what /v1/answer and /v1/chat send"
     COMPLETION = "completion", "what /v1/chat/completions sends"
 
 
 class DocumentFormat(TextChoices):
-    """How a document's text is written, and so where it may be cut."""
+    """Names the markup of a document's text, which decides where the text may be cut."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
 
 
 class FileType(TextChoices):
-    """What a file is, by its content: the first five are read by the optional parser."""
+    """Names the type of a file, by its content: the optional parser reads the first five."""
 
     PDF = "pdf", "PDF"
     DOCX = "docx", "Word"
@@ -618,7 +626,7 @@ class FileType(TextChoices):
 
 
 class FileRefusal(TextChoices):
-    """Why a file did not become a document; empty: it did, or it is not over yet."""
+    """Says why a file did not become a document; empty if it did, or is not finished yet."""
 
     EMPTY = "empty", "it holds nothing"
     UNSUPPORTED = "unsupported", "it is of no kind that is read"
@@ -643,7 +651,7 @@ class FileRefusal(TextChoices):
 
 
 class FileState(TextChoices):
-    """As its job stands; `refused` says in its `problem` why it did not become a document."""
+    """Lists the states of a file. `refused`: its `problem` says why it did not become a document."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -662,7 +670,7 @@ class EntityKind(TextChoices):
 
 
 class Predicate(TextChoices):
-    """What one entity is to another, as said in a memory: subject, predicate, object."""
+    """Lists the relations of one entity to another, as said in a memory: subject, predicate, object."""
 
     WORKS_AT = "works_at"
     STUDIES_AT = "studies_at"
@@ -679,7 +687,7 @@ class Predicate(TextChoices):
 
 
 class AliasLink(TextChoices):
-    """Why a name stands for its entity."""
+    """Says why a name stands for its entity."""
 
     OWN = "own", "the entity was made for it"
     RULE = "rule", "it is the first or last name of one full name only"
@@ -689,8 +697,8 @@ class AliasLink(TextChoices):
 
 
 class SummaryTrigger(TextChoices):
-    """Why a session's summary was made: it had none, this was enough that the last one does not cover, or something
-    that the last one quotes holds no longer, or again."""
+    """Says why a session's summary was made: there was none, enough turns were not covered by the last one,
+    something that the last one quotes no longer holds, or it was requested again."""
 
     BOOTSTRAP = "bootstrap_summary"
     NEW_MESSAGES = "new_messages_threshold"
@@ -705,7 +713,7 @@ class ProcedureKind(TextChoices):
 
 
 class PackSection(TextChoices):
-    """The sections of a context, in their order: what changes least between two questions comes first."""
+    """Lists the sections of a context, in their order: the least changing between two questions comes first."""
 
     PROCEDURAL = "procedural"
     DURABLE = "durable"
@@ -715,15 +723,15 @@ class PackSection(TextChoices):
 
 
 class AnswerMode(TextChoices):
-    """How an answer is made: `extractive` ones quote, and put nothing into words of their own; `model` ones are written
-    by a language model, from numbered memories."""
+    """Selects how an answer is made: `extractive` ones only quote; `model` ones are written by a language model,
+    from numbered memories."""
 
     EXTRACTIVE = "extractive"
     MODEL = "model"
 
 
 class ModelKind(TextChoices):
-    """What a model that is called over the network does."""
+    """Names the task of a model that is called over the network."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
@@ -731,7 +739,7 @@ class ModelKind(TextChoices):
 
 
 class ModelPurpose(TextChoices):
-    """What a model is called for; each may have a chat model of its own."""
+    """Names the purpose of a model call; each purpose may use a separate chat model."""
 
     ANSWER = "answer"
     SUMMARISE = "summarise"
@@ -741,12 +749,12 @@ class ModelPurpose(TextChoices):
     RERANK = "rerank"
 
 
-# What a chat model is called for: each has a setting MEMOS_LLM_<PURPOSE>_MODEL and a value of the policy.
+# The purposes of chat models: each has a setting MEMOS_LLM_<PURPOSE>_MODEL and a value of the policy.
 CHAT_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
 
 
 class ModelCallStatus(TextChoices):
-    """How a call of a model ended: cancelled is one whose reader left."""
+    """Lists the outcomes of a model call. Cancelled: the reader of the answer left."""
 
     OK = "ok"
     FAILED = "failed"
@@ -754,14 +762,14 @@ class ModelCallStatus(TextChoices):
 
 
 class BudgetPeriod(TextChoices):
-    """How long a budget lasts; each begins at midnight (UTC)."""
+    """Names the length of a budget's period; each begins at midnight (UTC)."""
 
     DAY = "day", "a day"
     MONTH = "month", "a calendar month"
 
 
 class UsageGroup(TextChoices):
-    """What the figures of model calls are added up by."""
+    """Selects the key by which the figures of model calls are summed."""
 
     DAY = "day"
     KEY = "key"
@@ -771,8 +779,8 @@ class UsageGroup(TextChoices):
 
 
 class AnswerCriterion(TextChoices):
-    """What an answer of an evaluation is judged by: that it says the same as the expected one; gives the time, give or
-    take one; gives the newest value; follows the preference; chooses the option; says that it is not known."""
+    """Lists the criteria for an answer of an evaluation: it says the same as the expected one; gives the time, give
+    or take one; gives the newest value; follows the preference; chooses the option; says that it is not known."""
 
     ANSWER = "answer"
     TIME = "time"
@@ -783,7 +791,7 @@ class AnswerCriterion(TextChoices):
 
 
 class NoAnswer(TextChoices):
-    """Why a question is not answered: no memory came back, none of them is relevant enough, no part of them fits, or
+    """Says why a question is not answered: no memory came back, none is relevant enough, no part of them fits, or
     the model that read them says so."""
 
     NOTHING_FOUND = "nothing_found"
@@ -793,7 +801,7 @@ class NoAnswer(TextChoices):
 
 
 class CutReason(TextChoices):
-    """Why an item of a pack is not in the context."""
+    """Says why an item of a pack is not in the context."""
 
     OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
     IN_WINDOW = "in_window", "the window shows it"
@@ -803,7 +811,7 @@ class CutReason(TextChoices):
 
 
 class Sameness(TextChoices):
-    """How alike two texts are: letter by letter, one statement in other words, nearly so, or different."""
+    """Grades the likeness of two texts: letter by letter, one statement in other words, nearly so, or different."""
 
     EXACT = "exact"
     RESTATES = "restates"
@@ -812,7 +820,7 @@ class Sameness(TextChoices):
 
 
 class ErrorCode(TextChoices):
-    """What the `code` of an error of the API says."""
+    """Lists the `code` values of the API's errors, and their meanings."""
 
     INVALID_REQUEST = "invalid_request", "the request is wrong: `detail` says where"
     NOT_AUTHENTICATED = "not_authenticated", "no key, or one that is not valid"
@@ -851,7 +859,7 @@ class ErrorCode(TextChoices):
 
 
 class Degradation(TextChoices):
-    """What an answer lacks, in its `degraded`."""
+    """Lists the values of an answer's `degraded`, each a part of the service that was missing."""
 
     EMBEDDING_DELAYED = "embedding_delayed", "found by words until the worker has embedded it"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer: no session window"

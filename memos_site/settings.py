@@ -464,7 +464,7 @@ MEMOS_LLM_BASE_URL = env.text(
     "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
 )
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
-# By purpose (memory.enums.ModelPurpose).
+# The models by purpose (memory.enums.ModelPurpose).
 MEMOS_LLM_ANSWER_MODEL = str(BY_KEY["models.answer"].read(env))
 MEMOS_LLM_SUMMARISE_MODEL = str(BY_KEY["models.summarise"].read(env))
 MEMOS_LLM_EXTRACT_MODEL = str(BY_KEY["models.extract"].read(env))
@@ -544,7 +544,7 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
 
 # --- Policy ------------------------------------------------------------------------------------------------------
 env.section("Policy")
-# By key, as memory.policy_values declares them. A setting that is declared above governs under its own name.
+# Keyed as memory.policy_values declares them. A setting that is declared above governs under its own name.
 MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
 
 # --- Background work ---------------------------------------------------------------------------------------------
@@ -895,7 +895,7 @@ DATABASES = {
 }
 if DATABASE_REPLICA_URL:
     _replica = dj_database_url.parse(DATABASE_REPLICA_URL, conn_max_age=600)
-    # Nothing is written there, even after a promotion; and who waits for it does not wait for long.
+    # The replica is never written to, even after a promotion; and waiting for it is kept short.
     _replica_waits = {"connect_timeout": 2, "tcp_user_timeout": 3000, "keepalives_idle": 5, "keepalives_interval": 2}
     DATABASES["replica"] = {
         **_replica,
@@ -924,7 +924,7 @@ _redis = {
 }
 CACHES = {
     "default": _redis,
-    # Logins of staff, at most a minute each.
+    # Logins of staff, cached for at most a minute each.
     "sessions": {
         **_redis,
         "BACKEND": "memory.stores.session_cache.SessionCache",
@@ -939,7 +939,8 @@ Q_CLUSTER: dict[str, Any] = {
     "orm": "default",
     "broker_class": "memory.services.jobs.broker.FairBroker",
     "workers": MEMOS_JOB_WORKERS,
-    # Beside the default cluster, which takes short jobs and runs the clock: `memory.services.jobs.lanes.CLUSTERS`.
+    # Run in addition to the default cluster, which takes short jobs and runs the clock:
+    # `memory.services.jobs.lanes.CLUSTERS`.
     "ALT_CLUSTERS": {
         "interactive": {"workers": 1, "scheduler": False},
         "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0},
@@ -948,13 +949,13 @@ Q_CLUSTER: dict[str, Any] = {
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,
     "ack_failures": False,
-    # What was taken from the queue for a worker cannot be overtaken any more.
+    # A job that is already queued for a worker can no longer be overtaken, so only one is.
     "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,
     "guard_cycle": 1,
     "catch_up": False,
-    # How a job ended is in our own table of jobs.
+    # Our own table of jobs records the results.
     "save_limit": -1,
     "recycle": 2000,
     "label": "Background jobs",
@@ -1056,7 +1057,7 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-# What `make guide` builds, shown at /guide/.
+# The output of `make guide`, shown at /guide/.
 GUIDE_DIR = BASE_DIR / "site"
 
 STATIC_URL = "/static/"
@@ -1087,7 +1088,7 @@ AUTHENTICATION_BACKENDS = ["ops.sign_in.LockOutBackend", "ops.sign_in.AccountBac
 AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
 AXES_FAILURE_LIMIT = MEMOS_LOGIN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
-# Who goes on trying does not keep it locked for ever.
+# Further attempts do not extend a lock-out.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "ops.logins.address_of"
@@ -1109,7 +1110,7 @@ SECURE_HSTS_PRELOAD = MEMOS_HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if MEMOS_HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Redirecting to HTTPS is the proxy's part: health checks reach this server by HTTP from inside.
+# The proxy redirects to HTTPS: health checks reach this server by HTTP from inside.
 SILENCED_SYSTEM_CHECKS = ["security.W008"]
 
 LOGGING = {
@@ -1124,7 +1125,7 @@ LOGGING = {
         # The request log of MemOS says the same in one line with the request's id.
         "django.request": {"level": "ERROR"},
         "django-q": {"level": "WARNING"},
-        # Its own lines name no account; what locks one is an audit event.
+        # The lines of axes name no account; an audit event records each lock-out.
         "axes": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

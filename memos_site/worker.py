@@ -5,11 +5,11 @@ take 7 MB more. It starts no process after its first thread. Below it each clust
 workers.
 
 The processes of a cluster share queues and locks in memory. An idle worker waits inside the lock of the task queue:
-killed there, it leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while
-all look alive. A queue that was cut off within a message is as useless. So everything is restarted (crash-only
-software: Candea and Fox, HotOS 2003) by the supervisor of the workers: `make run`, or a container's restart policy. A
-job that was under way goes on when its heartbeat has been missed. And no process outlives the one that started it: a
-worker whose guard is gone would hold its memory and its connections for ever.
+killed there, it leaves the lock taken, the worker that replaces it waits for ever, and no more jobs are done while all
+look alive. A queue that was cut off within a message is as useless. So everything is restarted (crash-only software:
+Candea and Fox, HotOS 2003) by the supervisor of the workers: `make run`, or a container's restart policy. An
+interrupted job goes on when its heartbeat has been missed. And no process outlives the one that started it: a worker
+without its guard would keep its memory and its connections for ever.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run_clusters(priorities: Sequence[JobPriority]) -> None:
 
 
 class Cluster:
-    """The guard of a priority's workers, and the threads of this process that feed them and record results."""
+    """Holds the guard of a priority's workers, and the threads of this process that feed them and record results."""
 
     def __init__(self, priority: JobPriority, stops: Event) -> None:
         self.name = CLUSTERS[priority]
@@ -98,7 +98,7 @@ class Cluster:
 
     def _push(self, broker: FairBroker) -> None:
         while not self.stops_pushing.is_set():
-            # It returns early when the database does not answer.
+            # The pusher returns early when the database does not answer.
             pusher(self.tasks, self.stops_pushing, broker)
             connection.close()
         self.has_pushed.set()
@@ -118,7 +118,7 @@ class Cluster:
 
 
 class CrashOnlySentinel(Sentinel):
-    """The guard of a cluster; a worker of it that is killed ends the guard and all of its workers."""
+    """Guards a cluster; if one of its workers is killed, the guard and all of its workers end."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster.stops, multiprocessing.Event(), uuid.uuid4(), start=False)
@@ -137,7 +137,7 @@ class CrashOnlySentinel(Sentinel):
     def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
         """Start a worker, and a thread that waits for its end.
 
-        A thread, for the guard takes a lock of each worker before it looks whether that is alive.
+        A thread is needed because the guard takes a lock of each worker before it checks whether that is alive.
         """
         process: BaseProcess = super().spawn_process(target, *args)
         threading.Thread(target=_end_with, args=(process,), name="watch worker", daemon=True).start()
@@ -146,13 +146,13 @@ class CrashOnlySentinel(Sentinel):
 
 @dataclass(frozen=True, slots=True)
 class MainThread:
-    """A thread of the main process `pid` as a guard looks at it: alive until `has_ended`."""
+    """Represents a thread of the main process `pid` to a guard: alive until `has_ended`."""
 
     pid: int
     has_ended: Event
 
     def is_alive(self) -> bool:
-        """Whether it still works."""
+        """Return whether the thread still works."""
         return not self.has_ended.is_set()
 
 
@@ -166,7 +166,7 @@ def _run_or_end(work: Callable[[], None]) -> None:
 
 
 def bind_forks() -> None:
-    """Has what this process forks from now on, and what that forks, be killed when its parent ends (Linux)."""
+    """Make the kernel kill all later forks of this process, and theirs, when their parent ends (Linux)."""
     binders: list[Callable[[], None] | None] = []
 
     def before() -> None:
@@ -182,7 +182,7 @@ def bind_forks() -> None:
 def _end_with(process: BaseProcess) -> None:
     wait([process.sentinel])
     while (status := process.exitcode) is None:
-        # The guard's own thread has just taken the status and not kept it yet.
+        # The guard's own thread has just taken the status and not stored it yet.
         time.sleep(0.01)
     if status in _ENDED_BY_GUARD or status > 0:
         return

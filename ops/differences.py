@@ -1,4 +1,4 @@
-"""Marks in which words two texts differ."""
+"""Marks the words in which two texts differ."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-# Texts that are compared word by word: longer ones cost seconds.
+# Longer texts are not compared word by word: that would cost seconds.
 MAX_WORDS = 2_000
 ALIKE = 0.5
 _PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
 
 
 def difference(former: str, new: str) -> SafeString:
-    """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
+    """Compares a text word by word (characters, where it is Chinese): removed words are struck out, added ones are
+    marked.
 
     Texts that have less than half of their words in common are not compared: the new one is shown as it is.
     """
@@ -38,7 +39,7 @@ def difference(former: str, new: str) -> SafeString:
 
 
 def mark_differences(one: str, other: str) -> tuple[SafeString, SafeString]:
-    """Both texts, each with the words marked that the other does not have at that place.
+    """Returns both texts, each with the words marked that the other does not have at that place.
 
     Nothing is marked in texts that `difference` does not compare.
     """

@@ -1,4 +1,4 @@
-"""Asks questions as the product's own search answers them, and adds up what came of it."""
+"""Asks questions with the product's own search, and sums up the results."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from memory.services.replica.reads import read
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
 
-# What a query hands over when it does not say how many.
+# The default number of hits of a query.
 PACK_HITS = 6
 _LOOKUP_BATCH = 10_000
-# Each arm alone, both without any signal, and everything but one signal.
+# Runs with each retriever alone, both without any signal, and everything but one signal.
 ABLATIONS = {
     **{arm: (arm,) for arm in ARMS},
     " + ".join(ARMS): ARMS,
@@ -44,7 +44,7 @@ ABLATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Questions for one namespace. `memories` None: it is there already and is only read."""
+    """Holds questions for one namespace. `memories` None: it is there already and is only read."""
 
     name: str
     questions: Sequence[AskedQuestion]
@@ -53,7 +53,7 @@ class QuestionGroup:
 
 @dataclass(slots=True)
 class EvaluationTally:
-    """What is added up over the groups; `results` are the rows to be stored, one for each question asked."""
+    """Sums up the groups; `results` are the rows to be stored, one for each question asked."""
 
     results: list[EvaluationResult] = field(default_factory=list)
     arms: dict[str, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
@@ -64,11 +64,11 @@ class EvaluationTally:
     foreign: int = 0
 
     def mean_weights(self) -> dict[str, float]:
-        """Each arm's weight, as a mean over the questions."""
+        """Returns each retriever's weight, as a mean over the questions."""
         return {arm: weight / len(self.results) for arm, weight in self.weights.items()}
 
     def figures(self) -> dict[str, Any]:
-        """What a run stores as its `metrics`. Tokens are means over the questions."""
+        """Returns the `metrics` that a run stores. Tokens are means over the questions."""
         results = self.results
         context = sum(result.context_tokens for result in results)
         figures: dict[str, Any] = {
@@ -136,13 +136,13 @@ def ask_group(
 
 
 def _retrieve(scope: Scope, question: Question, **options: Any) -> Retrieval:
-    """From the replica, if there is one: a namespace that is measured is searched for hours."""
+    """Retrieves from the replica, if there is one: measuring a namespace searches it for hours."""
     look = partial(retrieve, scope, question, **options)
     return read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
 
 
 def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
-    """How many of the ids that a search of the scope returned are not stored in its namespace, by the database."""
+    """Counts the ids returned by a search of the scope that are not stored in its namespace, by the database."""
     own: set[uuid.UUID] = set()
     distinct = list(set(memory_ids))
     for start in range(0, len(distinct), _LOOKUP_BATCH):
@@ -153,13 +153,13 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
 
 def _score(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
     of_dataset = group.memories is not None
-    # A hit from elsewhere has no document: it takes its place, and counts as pollution.
+    # A hit from another namespace has no document: its own id stands in, and counts as pollution.
     ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
     return metrics.score(list(dict.fromkeys(ids)), question.grades)
 
 
 def _count_context_tokens(hits: Sequence[Hit]) -> int:
-    """Tokens of what an agent is given to read; neither window nor summary belong to the question."""
+    """Counts the tokens that an agent reads; neither window nor summary belong to the question."""
     return render_pack(
         procedural={"prompt": None, "tools": []},
         card=None,

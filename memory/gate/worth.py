@@ -1,9 +1,9 @@
-"""Whether a turn is worth long-term memory: a plain sum of a few named parts, each of which can be shown.
+"""Rates whether a turn is worth long-term memory: a plain sum of a few named parts, each of which can be shown.
 
-What only asks, greets, thanks or reacts is set aside sentence by sentence (`memory.text.sentences`); the parts speak of
-the statements that are left, for those are what a later question can be answered from. The points were rounded by hand
-from a logistic regression that `bench/gate_worth.py` fits, towards equal trust in each part, so that no way of speaking
-of a single set of conversations decides.
+Questions, greetings, thanks and reactions are set aside sentence by sentence (`memory.text.sentences`); the parts rate
+the remaining statements, which can answer later questions. The points were rounded by hand from a logistic regression
+that `bench/gate_worth.py` fits, towards equal trust in each part, so that no way of speaking of a single set of
+conversations decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.text import sentences
 from memory.text.analysis import CJK
 from memory.text.orders import is_standing_order
 
-# The points of each part. Those that are counted give their share of them: FULL_COUNT numbers or names, or FULL_LENGTH
+# The points of each part. Counted parts give a share of their points: FULL_COUNT numbers or names, or FULL_LENGTH
 # words, give all.
 POINTS = {
     "statement": 0.10,
@@ -42,7 +42,7 @@ POINTS = {
 }
 FULL_COUNT = 3
 FULL_LENGTH = 40
-# Beyond this the rest of a turn says no more about its worth.
+# The text beyond this says no more about a turn's worth.
 MAX_CHARS = 2000
 
 _CJK_RUNS = re.compile(rf"[{CJK}]+")
@@ -63,20 +63,21 @@ _PRESENT = (
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """`score` in 0..1 and the `parts` that it is the sum of, cut off at 0 and 1."""
+    """Holds the `score` (0..1) and the `parts` that sum to it, cut off at 0 and 1."""
 
     score: float
     parts: tuple[tuple[str, float], ...]
 
 
 def worth(text: str, *, role: str = Role.USER) -> Worth:
-    """How much a turn of `text` is worth long-term memory. Linear in the length of `text`, up to MAX_CHARS of it."""
+    """Returns how much a turn of `text` is worth long-term memory. Linear in the length of `text`, up to MAX_CHARS
+    of it."""
     parts = tuple((name, round(POINTS[name] * share, 3)) for name, share in shares(text, role=role).items())
     return Worth(min(1.0, max(0.0, round(sum(points for _, points in parts), 3))), parts)
 
 
 def shares(text: str, *, role: str) -> dict[str, float]:
-    """The share (0..1) that each part of POINTS has of its points; parts without any are left out."""
+    """Returns the share (0..1) that each part of POINTS has of its points; parts without any are left out."""
     asked, kept = _sort_out(text[:MAX_CHARS])
     found = dict(_measure_parts(" ".join(kept))) if kept else {}
     if role == Role.USER and any(map(is_standing_order, kept)):
@@ -89,7 +90,7 @@ def shares(text: str, *, role: str) -> dict[str, float]:
 
 
 def _sort_out(text: str) -> tuple[int, list[str]]:
-    """How many sentences only ask, and the statements: without fillers, small talk and reactions."""
+    """Counts the questions, and returns the statements without fillers, small talk and reactions."""
     asked = 0
     kept = []
     for sentence in sentences.split_sentences(text):

@@ -21,38 +21,38 @@ from memory.text.orders import is_standing_order
 from memory.text.salience import is_light
 
 BASE = 0.30
-# Who speaks of himself knows; an agent mostly repeats or advises; a tool's output is soon outdated.
+# Users know about themselves; an agent mostly repeats or advises; a tool's output is soon outdated.
 ROLE_SHARES: dict[str, float] = {Role.USER: 0.06, Role.AGENT: 0.02, Role.SYSTEM: 0.02, Role.TOOL: 0.0}
 SPECIFICITY_SHARE = 0.20
-# Terms that stand for content after which 63 % of the share is given. A Chinese character or pair counts as a third:
-# a word of two characters makes three of them.
+# The number of content terms that earns 63 % of the share. A Chinese character or pair counts as a third: a word of two
+# characters makes three of them.
 SPECIFIC_TERMS = 8.0
 CJK_TERM = 1 / 3
 MANY_TERMS = 40.0
 FIRST_CJK = "\u3040"
 NAMES_SHARE = 0.07
 NUMBERS_SHARE = 0.07
-# Names and numbers that give their whole share; half of them give half.
+# The counts of names and numbers that earn the whole share; half as many earn half.
 ENOUGH_NAMES, ENOUGH_NUMBERS = 2, 2
-# Names and numbers are looked for in so much of a text, which keeps its cost bounded.
+# Names and numbers are searched only in this much of a text, which bounds the cost.
 READ_CHARS = 600
-# Even "Be brief." holds until it is taken back: with this it is no episode. It fills up to 1 at most.
+# Keeps even "Be brief." from being an episode: an order holds until it is taken back. It fills up to 1 at most.
 ORDER_SHARE = 0.08
 REPETITION_SHARE = 0.06
 MOST_REPEATS = 8
-# Taken from what the gate finds worth too little (memory.gate.worth): unless it is specific, it is an episode then.
+# Subtracted from turns that the gate finds worth too little (memory.gate.worth), which makes unspecific ones episodes.
 SMALL_TALK_SHARE = -0.12
-# Taken from a possible attempt to steer its readers, until a person has looked at it.
+# Subtracted from a possible prompt injection, until a person has reviewed it.
 SUSPECTED_SHARE = -0.20
 FEEDBACK_SHARE = 0.18
-# Marks that give half of the share.
+# The number of marks that earns half of the share.
 FEEDBACK_HALF = 1.0
 ACCESS_SHARE = 0.06
 MOST_USES = 32
 DECIMALS = 4
 _MAY_ORDER = (Role.USER, Role.SYSTEM)
 
-# A capital inside a sentence, an acronym, or what stands between quotation marks or Chinese title marks.
+# A capital inside a sentence, an acronym, or words in quotation marks or Chinese title marks.
 _NAME = re.compile(r"(?<=[a-z0-9,;:’'] )(?!I\b)[A-Z]\w|\b[A-Z]{2,}\b|[“「《『][^”」》』]{2,40}[”」》』]")
 _NUMBER = re.compile(r"\d+|[一二三四五六七八九十百千万两]+(?=[个天周月年点号日元块次人岁])")
 
@@ -76,7 +76,7 @@ NOTHING_LEARNED = Learned()
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """`value` is the sum of `shares`, which name each part (rounded alike, so that they add up exactly enough)."""
+    """Holds the importance as the `value`, and its named `shares`, which sum to it up to rounding."""
 
     value: float
     shares: dict[str, float]
@@ -91,7 +91,7 @@ def importance(
     small_talk: bool = False,
     suspected: bool = False,
 ) -> Importance:
-    """The importance of a memory with the distinct index terms `terms`; 0 to 1. No I/O."""
+    """Computes the importance (0..1) of a memory with the distinct index terms `terms`. No I/O."""
     specific = specificity(terms)
     shares = {
         "base": BASE,
@@ -117,7 +117,7 @@ def importance(
 
 
 def specificity(terms: Collection[str]) -> float:
-    """0 to 1: how many distinct terms stand for content, not for talk."""
+    """Returns how many distinct terms are content rather than talk, on a scale of 0 to 1."""
     count = 0.0
     for term in terms:
         if term[0] >= FIRST_CJK:
@@ -130,7 +130,7 @@ def specificity(terms: Collection[str]) -> float:
 
 
 def _measure_share(pattern: re.Pattern[str], text: str, enough: int) -> float:
-    """Return which share of `enough` is found; the text is read no further than that needs."""
+    """Returns the part of `enough` that is found; the text is read no further than that needs."""
     return sum(1 for _ in islice(pattern.finditer(text, 0, READ_CHARS), enough)) / enough
 
 

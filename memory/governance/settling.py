@@ -1,8 +1,8 @@
 """Decides what a newer memory does to earlier ones. `memory.services.memories` carries it out.
 
-One rule: only what was said outright takes anything out of search. A person who ends or takes back their own statement
+One rule: only explicit statements take anything out of search. A person who ends or takes back their own statement
 retires it. A probable new value is linked: both stay searchable, and the newer one is ranked above the older. A list is
-no update, and nobody retires what somebody else said of themselves.
+no update, and people cannot retire what other people said of themselves.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)
 
-# How sure an outright ending is, and a denial of what was said.
+# The confidence of an explicit ending, and of a denial.
 OUTRIGHT, DENIED = 0.9, 0.6
 # An ending that fits more memories names a topic; a request to forget may mean more of them.
 MAX_ENDED, MAX_FORGOTTEN = 3, 10
-# Share of the thing's terms that an earlier statement must hold; of FEW_TERMS or fewer it must hold all.
+# The share of the thing's terms that an earlier statement must hold; of FEW_TERMS or fewer it must hold all.
 COVERED, FEW_TERMS = 0.75, 2
-# Share of what is denied for all time that the earlier statement must speak of.
+# The share of a denial's terms that the earlier statement must hold.
 DENIED_SHARE = 0.5
 
 ENDED = "The newer statement says that it is over."
@@ -41,16 +41,16 @@ DENIES = "One statement denies what the other says, and neither says that it cha
 
 # A sentence that joins two things can't leave search for one of them.
 _JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
-# Where a sentence that joins statements may be cut.
+# The places at which a sentence that joins statements may be cut.
 _PART = re.compile(r"[,;] (?:and |but |while |plus )?|[，；](?:而且|但是|不过|另外)?")
-# What is cancelled for a day may go on the next.
+# Cancelling something for one day does not end it.
 _ONCE = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b"
     r"|今[天晚早]|明[天早晚]|这[次周回]",
     re.IGNORECASE,
 )
 _WAS = re.compile(r"\b(?:was|were|had|did|used to)\b", re.IGNORECASE)
-# What follows the words of a thing when they are part of another one: "coffee machine", 咖啡机.
+# Matches a word that makes the thing a part of another one: "coffee machine", 咖啡机.
 _AFTER_THING = re.compile(
     r"(?!(?:and|or|on|in|at|for|with|to|of|from|by|about|as|is|are|am|every|each|all|a|an|the|my|our|once|twice|since|until"
     r"|which|who|that|where|when|because|but|so|than|this|these|those|any|anymore|too|also|again|now|here|there|together"
@@ -68,7 +68,8 @@ _INTENDS = re.compile(r"\b(?:hoping|hope|aiming|aim|about|plan(?:ning)?|want) to
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why an earlier statement gives way, in one sentence that quotes neither, and how sure that is (0..1)."""
+    """Gives the reason why an earlier statement gives way, in one sentence that quotes neither, and its confidence
+    (0..1)."""
 
     reason: str
     confidence: float
@@ -76,7 +77,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Retired(Generic[Key]):
-    """What stands at [start, end) of the memory `key` holds no longer since `by`, a statement of the newer memory.
+    """Marks the text at [start, end) of the memory `key` as no longer true since `by`, a statement of the newer memory.
 
     `names`: index terms by which the memory stays findable.
     """
@@ -91,7 +92,7 @@ class Retired(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Linked(Generic[Key]):
-    """`by` gives the new value of what the memory `key` says at [start, end), which stays searchable."""
+    """Links a new value: `by` replaces the statement at [start, end) of the memory `key`, which stays searchable."""
 
     key: Key
     start: int
@@ -102,7 +103,7 @@ class Linked(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Disputed(Generic[Key]):
-    """`by` denies what the memory `key` says in the statement `old`. A person decides."""
+    """Records a dispute: `by` denies the statement `old` of the memory `key`. A person decides."""
 
     key: Key
     old: Statement
@@ -112,20 +113,22 @@ class Disputed(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Settled(Generic[Key]):
-    """What was decided: `retired` leaves search, `linked` is ranked below the newer memory, `review` is for people."""
+    """Holds the decisions: `retired` leaves search, `linked` is ranked below the newer memory, `review` is for
+    people."""
 
     retired: list[Retired[Key]] = field(default_factory=list)
     linked: list[Linked[Key]] = field(default_factory=list)
     review: list[Disputed[Key]] = field(default_factory=list)
 
 
-# Cosines of a newer statement with earlier ones, in order; None where the model's cosines are not known.
+# Computes the cosines of a newer statement with earlier ones, in order; None if the model's cosines are not known.
 Cosines = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier(Generic[Key]):
-    """Statements of earlier memories, oldest first, and which memories were linked as `successions` (newer, older)."""
+    """Holds statements of earlier memories, oldest first, and the links between memories, as `successions` (newer,
+    older)."""
 
     statements: Mapping[Key, Sequence[Statement]]
     near: Collection[Key] = ()
@@ -162,19 +165,19 @@ def settle(
 
 
 def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
-    """The terms that find what the statements end or deny: one set for each ending and denial."""
+    """Lists the terms that find what the statements end or deny: one set for each ending and denial."""
     told = [said.text for said in statements if not said.by_agent]
     found = [ending.terms for text in told for ending in find_endings(text)]
     return [wanted for wanted in (*found, *map(find_denied_terms, told)) if wanted]
 
 
 def is_update(statement: Statement) -> bool:
-    """Whether a statement may give the new value of something."""
+    """Tells whether a statement may give the new value of something."""
     return not statement.by_agent and may_update(statement.text)
 
 
 def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earlier[Key]) -> bool:
-    """Ends what `said` says outright is over; returns whether anything was."""
+    """Retires everything that `said` explicitly ends; returns whether there was anything."""
     done = False
     for ending in find_endings(said.text):
         found = [
@@ -193,15 +196,15 @@ def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earli
             if span and (ending.request or not _ONCE.search(said.text)):
                 settled.retired.append(Retired(other, start, end, said, decision))
         if ending.request and settled.retired:
-            # What asks to forget repeats it.
+            # The request itself repeats what it asks to forget, so it is retired, too.
             settled.retired.append(Retired(key, said.start, said.end, said, decision, ending.terms))
         done = True
     return done
 
 
 def _find_span(ending: Ending, old: Statement) -> tuple[int, int] | None:
-    """[first, last) of the text of `old` that goes with what is over: all of it, or one part of a sentence that joins
-    several, when the others read well without it. None when that can't be told."""
+    """Finds the text [first, last) of `old` that the ending retires: all of it, or one part of a sentence that joins
+    several, when the others read well without it. None when that is unclear."""
     text = old.text.rstrip(".。!！ ")
     joints = list(_PART.finditer(text))
     if not joints:
@@ -217,26 +220,26 @@ def _find_span(ending: Ending, old: Statement) -> tuple[int, int] | None:
 
 
 def _stands_alone(part: str) -> bool:
-    """Whether a part of a sentence has a subject of its own, and one that says whom it is about."""
+    """Tells whether a part of a sentence has a subject, and not just a pronoun."""
     subject = find_subject(part)
     return bool(content_terms(subject)) and not is_third_person(part)
 
 
 def _hold(ending: Ending, text: str) -> frozenset[str]:
-    """The terms of what is over that `text` holds; none when it holds too few of them."""
+    """Finds the terms of the ended thing that `text` holds; empty when it holds too few of them."""
     wanted = ending.terms
-    # A Chinese word of one character is no term of its own beside longer ones.
+    # A Chinese word of one character is not indexed next to longer words.
     held = wanted & telling_terms(text) | {term for term in wanted if len(term) == 1 and term in text}
     return held if len(held) >= (len(wanted) if len(wanted) <= FEW_TERMS else COVERED * len(wanted)) else frozenset()
 
 
 def can_leave(statement: str) -> bool:
-    """Whether a statement says one thing only, so that nothing else leaves search with it."""
+    """Tells whether a statement says one thing only, so that nothing else leaves search with it."""
     return _JOINT.search(statement.rstrip(".。!！ ")) is None
 
 
 def _means(ending: Ending, said: Statement, old: Statement) -> bool:
-    """Whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
+    """Tells whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
     held = _hold(ending, old.text)
     if not held:
         return False
@@ -257,7 +260,7 @@ def _is_about_others(said: Statement, old: Statement) -> bool:
 
 
 def _is_part(held: frozenset[str], text: str) -> bool:
-    """Whether the words of the thing only belong to the name of another: "coffee" in "the coffee machine"."""
+    """Tells whether the words of the thing only belong to another name: "coffee" in "the coffee machine"."""
     last = 0
     for match in re.finditer(r"[^\W_]+", text):
         word = match.group()
@@ -272,7 +275,8 @@ def _is_part(held: frozenset[str], text: str) -> bool:
 
 
 def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosines) -> Linked[Key] | None:
-    """The earlier statement of which `said` probably gives the new value; None without one, or for a list of them."""
+    """Finds the earlier statement of which `said` probably gives the new value; None without one, or for a list of
+    them."""
     if not may_update(said.text):
         return None
     candidates = [
@@ -298,7 +302,7 @@ def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosine
 
 
 def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:
-    """The newest of the memories that succeeded the memory `key`, each the one before it."""
+    """Finds the newest of the memories that succeeded the memory `key`, each the one before it."""
     later = {older: newer for newer, older in earlier.successions if newer in earlier.statements}
     seen = {key}
     while key in later and later[key] not in seen and earlier.statements[later[key]]:
@@ -308,20 +312,22 @@ def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:
 
 
 def _is_one_value(keys: Sequence[Key], successions: Collection[tuple[Key, Key]]) -> bool:
-    """Whether the memories are values of one thing, each linked to another of them: else they are a list."""
+    """Tells whether the memories are values of one thing, each linked to another of them; otherwise they are a list."""
     linked = {key for pair in successions if set(pair) <= set(keys) for key in pair}
     return len(keys) < 2 or linked == set(keys)
 
 
 def _may_speak_for(said: Statement, old: Statement) -> bool:
-    """Whether the speaker of `said` may give a new value: of what they said, or of a thing that is neither's own."""
+    """Tells whether the speaker of `said` may give a new value: of their own statement, or of a thing that belongs
+    to neither speaker."""
     if old.by_agent:
         return False
     return said.speaker == old.speaker or not (is_of_speaker(said.text) or is_of_speaker(old.text))
 
 
 def _find_denied(said: Statement, earlier: Earlier[Key]) -> Disputed[Key] | None:
-    """The newest of the earlier statements that speak most of what `said` denies for all time, by the same speaker."""
+    """Finds the newest of the earlier statements that match best what `said` denies for all time, by the same
+    speaker."""
     never = find_denied_terms(said.text)
     best: tuple[int, Disputed[Key]] | None = None
     for key, old in _list_statements(earlier) if never else ():
@@ -336,7 +342,7 @@ def _find_denied(said: Statement, earlier: Earlier[Key]) -> Disputed[Key] | None
 
 
 def find_denied_terms(sentence: str) -> frozenset[str]:
-    """The terms of what `sentence` denies for all time ("I have never …"); none if it denies nothing so."""
+    """Finds the terms that `sentence` denies for all time ("I have never …"); empty if it has no such denial."""
     never = _NEVER.search(sentence)
     return telling_terms(never["what"]) if never else frozenset()
 

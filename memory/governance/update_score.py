@@ -1,8 +1,8 @@
-"""How likely a newer statement gives the new value of what an earlier one says: rules that forbid it, then a score.
+"""Estimates how likely a newer statement gives the new value of an earlier one: rules that forbid it, then a score.
 
-The score is a logistic regression over what both statements have in common, the words that tell of a change, and their
-cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: of each feature one number, and one
-that is added for Chinese. They hold for cosines of the bundled model. docs/settling.md has what it gets wrong.
+The score is a logistic regression over the words that both statements share, the words that mark a change, and their
+cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: for each feature one number, and
+one that is added for Chinese. They hold for cosines of the bundled model. docs/settling.md lists its errors.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from memory.text.subjects import (
 from memory.text.update_cues import CUES, TELLING, cues
 
 WEIGHTS_FILE = Path(__file__).with_name("update_weights.json")
-# From here on two statements are linked.
+# The least probability that links two statements.
 LINKED_FROM = 0.55
-# The highest cosine that two statements which are not the same have: what can't be linked with it is not embedded.
+# The highest cosine of two different statements. A pair that cannot be linked even with it is not embedded.
 HIGHEST_COSINE = 0.95
-# Share of equal words from which two statements are of one form, whose subjects must not differ.
+# The share of equal words from which two statements have one form, so that their subjects must not differ.
 _SAME_FORM = 0.5
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*|[一二三四五六七八九十百千两]+")
 _VALUE_KINDS = tuple(
@@ -65,7 +65,7 @@ _VALUE_WORDS = frozenset(
     " pm noon midnight morning afternoon evening one two three four five six seven eight nine ten eleven twelve"
     " once twice half".split()
 )
-# What opens a statement before its subject: "Since Monday the office …".
+# Openings of a statement before its subject: "Since Monday the office …".
 _OPENS = re.compile(
     r"(?:after|before|since|from|as of|starting|on|in|at|by|this|next|last|today|yesterday|now|correction|update|sorry"
     r"|btw|fyi)\b"
@@ -76,7 +76,7 @@ _OPENS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """A statement as the score reads it. `subject` is the text before its predicate."""
+    """Holds a statement as the score reads it. `subject` is the text before its predicate."""
 
     text: str
     chinese: bool
@@ -117,14 +117,14 @@ def read(text: str) -> ParsedStatement:
 
 
 def may_update(statement: str) -> bool:
-    """Whether `statement` says what is so from now on, so that it can give a new value of anything."""
+    """Tells whether `statement` asserts something from now on, so that it can give a new value."""
     return not find_moods(statement)
 
 
 def find_obstacle(newer: str, older: str) -> str:
-    """Why `newer` can't be about what `older` says, in a few words; empty when nothing forbids it.
+    """Returns why `newer` cannot be about the subject of `older`, in a few words; empty when nothing forbids it.
 
-    Both are statements of one speaker, or of a thing that is neither's own.
+    Both are statements of one speaker, or of a thing that belongs to neither.
     """
     new, old = read(newer), read(older)
     if new.moods:
@@ -149,7 +149,7 @@ def find_obstacle(newer: str, older: str) -> str:
 
 
 def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Whether the speaker's own matter meets somebody else's, of two statements of which one is the speaker's own."""
+    """Tells whether one statement is about its speaker and the other about another person's matter."""
     if new.of_speaker:
         holder = content_terms(old.subject)
         return bool(holder) and not holder & new.terms
@@ -157,7 +157,7 @@ def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
 
 
 def _has_other_possession(newer: str, older: str) -> bool:
-    """Whether both give an attribute, and not the same one of the same holder: "Ada's birthday", "Ben's birthday"."""
+    """Tells whether both give an attribute, and not the same one of one holder: "Ada's birthday", "Ben's birthday"."""
     mine, theirs = find_possession(newer), find_possession(older)
     if mine is None or theirs is None:
         return False
@@ -171,7 +171,8 @@ def _find_subject_labels(statement: str) -> frozenset[str]:
 
 
 def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Whether two statements of one form differ in their subjects ("Row A is …", "Row C is …") or in their verbs."""
+    """Tells whether two statements of one form differ in their subjects ("Row A is …", "Row C is …") or in their
+    verbs."""
     mine, theirs = tokens(new.text), tokens(old.text)
     matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
     if matcher.ratio() < _SAME_FORM:
@@ -195,7 +196,7 @@ def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
 
 
 def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: tuple[str, ...]) -> bool:
-    """Whether two statements of one form differ in several places, one a word: "20 for the gym", "30 for the pool"."""
+    """Tells whether statements of one form differ in several places, one a word: "20 for a gym", "30 for a pool"."""
     slots = [
         [*telling(theirs[start:end]), *telling(mine[at:last])]
         for tag, start, end, at, last in matcher.get_opcodes()
@@ -205,14 +206,14 @@ def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, .
 
 
 def _is_noun(word: str) -> bool:
-    """Whether an English word is neither a value nor a verb."""
+    """Tells whether an English word is neither a value nor a verb."""
     return word.isascii() and word.isalpha() and word not in _VALUE_WORDS and word not in FINITE
 
 
 def score_update(newer: str, older: str, cosine: float) -> float:
-    """The probability (0..1) that `newer` gives a new value of what `older` says, if no obstacle forbids it.
+    """Returns the probability (0..1) that `newer` gives a new value of `older`, if no obstacle forbids it.
 
-    `cosine` (−1..1) is that of both statements under the bundled embedding model.
+    `cosine` (−1..1) is the cosine of both statements under the bundled embedding model.
     """
     weights, chinese = _load_weights(), read(older).chinese
     total = 0.0
@@ -224,7 +225,7 @@ def score_update(newer: str, older: str, cosine: float) -> float:
 
 
 def can_reach(newer: str, older: str) -> bool:
-    """Whether the two could be linked, were they as near in meaning as two statements can be."""
+    """Tells whether the two could be linked if their cosine were the highest possible."""
     return score_update(newer, older, HIGHEST_COSINE) >= LINKED_FROM
 
 
@@ -234,7 +235,7 @@ def _load_weights() -> Mapping[str, tuple[float, float]]:
 
 
 def compute_features(newer: str, older: str, cosine: float) -> dict[str, float]:
-    """The features of a pair by name, each about −1..1."""
+    """Computes the features of a pair by name, each about −1..1."""
     new, old = read(newer), read(older)
     matcher = SequenceMatcher(None, tokens(older), tokens(newer), autojunk=False)
     ratio, slots = matcher.ratio(), _count_slots(matcher, tokens(older), tokens(newer))
@@ -286,7 +287,7 @@ def compute_features(newer: str, older: str, cosine: float) -> dict[str, float]:
 
 
 def _count_slots(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: tuple[str, ...]) -> int:
-    """In how many places telling words of the older statement are others in the newer."""
+    """Counts the places in which the newer statement has other content words than the older one."""
     return sum(
         tag == "replace" and bool(telling(theirs[start:end])) and bool(telling(mine[at:last]))
         for tag, start, end, at, last in matcher.get_opcodes()
@@ -294,13 +295,13 @@ def _count_slots(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: t
 
 
 def list_features() -> list[str]:
-    """The names of all features."""
+    """Lists the names of all features."""
     sample = compute_features("a", "b", 0.0)
     return [*sample, *(f"{side} {cue}" for side in ("newer", "older") for cue in CUES)]
 
 
 def _clash(kind: re.Pattern[str], newer: str, older: str) -> tuple[bool, bool]:
-    """Whether both give values of a kind that all differ, and whether they share one."""
+    """Tells whether both give values of a kind that all differ, and whether they share one."""
     mine = {value.lower() for value in kind.findall(newer)}
     theirs = {value.lower() for value in kind.findall(older)}
     return bool(mine and theirs and not mine & theirs), bool(mine & theirs)
@@ -309,7 +310,7 @@ def _clash(kind: re.Pattern[str], newer: str, older: str) -> tuple[bool, bool]:
 def _compare_words(
     new: ParsedStatement, old: ParsedStatement, cosine: float, told: float, clash: float
 ) -> dict[str, float]:
-    """What both hold in common, by index terms, of the whole and of subject and predicate apart."""
+    """Computes the features of the shared index terms, for the whole and for subject and predicate apart."""
     common = new.terms & old.terms
     of_older, of_newer = _share(common, old.terms), _share(common, new.terms)
     subject, predicate = _share(old.subject_terms, new.terms, of=True), _share(old.predicate_terms, new.terms, of=True)
@@ -343,12 +344,12 @@ def _compare_words(
 
 
 def _share(some: frozenset[str], all_terms: frozenset[str], *, of: bool = False) -> float:
-    """The share of `all_terms` that `some` are; with `of`, the share of `some` that is among `all_terms`."""
+    """Returns the share of `all_terms` that `some` are; with `of`, the share of `some` that is among `all_terms`."""
     return len(some & all_terms) / max(1, len(some if of else all_terms))
 
 
 def _compare_holders(new: ParsedStatement, old: ParsedStatement) -> dict[str, float]:
-    """Whom both are about."""
+    """Computes the features of the people that both statements are about."""
     named_anew = bool(new.subject_names) and not new.subject_names & old.names
     return {
         "new people": float(bool(new.people - old.people)),

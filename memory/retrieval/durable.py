@@ -1,4 +1,4 @@
-"""The memories that every question of a namespace is told, whatever it asks: those that are pinned."""
+"""Reads the pinned memories, which are given with every question of a namespace, whatever it asks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from memory.retrieval.predicate import SqlCondition
 from memory.text.utterances import live_text
 from memory.types import Scope
 
-# So many are read, those that were remembered last; a text for an agent has room for far fewer.
+# The most pinned memories that are read, the latest first; a text for an agent has room for far fewer.
 MOST_DURABLE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class DurableMemory:
-    """A memory that is told with every question. `text` is without the statements that hold no longer; `suspected`: it
-    may try to steer its reader, and is to be shown as a quotation."""
+    """Holds a memory that is given with every question. `text` is without the statements that no longer hold;
+    `suspected`: it may try to steer its reader, and is to be shown as a quotation."""
 
     id: uuid.UUID
     role: str
@@ -51,9 +51,8 @@ def list_durable(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
 ) -> list[DurableMemory]:
-    """The namespace's pinned memories that meet `among` and hold at `holding_at`, by their ids: in the order in which
-    they came to be known. Their texts are those of `as_of`. Nothing else of the question takes part.
-    """
+    """Lists the namespace's pinned memories that meet `among` and hold at `holding_at`, by their ids: in the order
+    in which they came to be known. Their texts are as of `as_of`. The question is not considered otherwise."""
     parameters: dict[str, Any] = {
         "namespace_id": scope.namespace_id,
         "state": MemoryState.ACTIVE.value,

@@ -1,4 +1,4 @@
-"""Hands over the part of a long memory that answers the question. The whole text stays under the memory's id."""
+"""Cuts the part that answers the question out of a long memory. The whole text stays under the memory's id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says where a hit's score comes from, in numbers and in one sentence."""
+"""Explains a hit's score, in numbers and in one sentence."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _MOST_NAMED = 3
 
 
 def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[str, Any]:
-    """A hit's `id`, `rank`, `final` score, `relevance`, `method`, parts, restatements, and the `reason` in a sentence.
+    """Returns a hit's `id`, `rank`, `final` score, `relevance`, `method`, parts, restatements, and the `reason` in a
+    sentence.
 
-    Each arm has its raw score, rank, weight and share, and so has each signal that says something. The shares of `arms`
-    and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
+    Each retriever has its raw score, rank, weight and share, and so has each signal that contributes. The shares of
+    `arms` and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
     """
     return {
         "id": hit.id_text,
@@ -53,16 +54,17 @@ def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[
 
 
 def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of a query's `rerank_debug`. `components`: what each arm and signal gave, which sums to `final`."""
+    """Returns an entry of a query's `rerank_debug`. `components`: the share of each retriever and signal, which sum
+    to `final`."""
     shares = {name: part["weighted"] for name, part in explanation["arms"].items()}
     shares |= {name: part["weighted"] for name, part in explanation["signals"].items()}
     return {"method": explanation["method"], "components": shares, "explanation": explanation}
 
 
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
-    """A candidate that did not come back: its id, place among the candidates, score and parts, and why.
+    """Explains a candidate that did not come back: its id, place among the candidates, score and parts, and why.
 
-    `needed` is the score of the last hit; `other` as of `Dropped`.
+    `needed` is the score of the last hit; `other` as in `Dropped`.
     """
     candidate = dropped.candidate
     return {
@@ -78,14 +80,15 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
 
 
 def differences(above: Candidate, below: Candidate) -> dict[str, float]:
-    """List how much more `above` has than `below` of each part, largest first: the sum is that of the scores."""
+    """Lists by how much `above` exceeds `below` in each part, largest first: the sum is the difference of the
+    scores."""
     names = dict.fromkeys((*above.parts, *below.parts))
     found = {name: above.parts.get(name, _NONE).weighted - below.parts.get(name, _NONE).weighted for name in names}
     return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
 
 
 def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """`{arms, signals}`: by name `raw`, `rank` (arms only), `weight` and `weighted`."""
+    """Returns `{arms, signals}`: by name `raw`, `rank` (arms only), `weight` and `weighted`."""
     arms = {}
     for arm in ARMS:
         raw, rank, weighted = candidate.parts.get(arm, _NONE)
@@ -102,9 +105,9 @@ def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[
 
 
 def reason(hit: Hit, *, considered: int) -> str:
-    """One sentence: which arms found the memory, at which place of how many, and what else spoke for it.
+    """Returns one sentence: which retrievers found the memory, at which place of how many, and which signals helped.
 
-    It names what gave at least a twentieth of the score.
+    It names the parts that gave at least a twentieth of the score.
     """
     least = _LEAST_SHARE * hit.score
     found, helped = [], []
@@ -127,6 +130,6 @@ def reason(hit: Hit, *, considered: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, … 11th, … 21st."""
+    """Returns the ordinal: 1st, 2nd, 3rd, 4th, … 11th, … 21st."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

@@ -1,4 +1,4 @@
-"""Joins what the arms found, and what else speaks for a memory, into one ranking whose scores can be taken apart."""
+"""Joins the results of the retrievers and the signals into one ranking whose scores can be taken apart."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import Candidates
 
-# What each signal is worth beside the arms, whose weights sum to 1. Learned by bench/learn_weights.py with
-# cross-validation over conversations, and rounded; see docs/develop/decisions/0011-scores-are-added.md.
+# The weight of each signal; those of the retrievers sum to 1. Learned by bench/learn_weights.py with cross-validation
+# over conversations, and rounded; see docs/develop/decisions/0011-scores-are-added.md.
 SIGNALS = {
     "neighbours": 0.25,
     "answer": 0.22,
@@ -35,18 +35,18 @@ SIGNALS = {
     "recency": 0.05,
     "importance": 0.3,
 }
-# What words weigh at full evidence, where meaning weighs 1.
+# The weight of words at full evidence; meaning weighs 1.
 WORDS = 1.2
-# So many words that only one memory holds, in one memory, are evidence whatever else the question says.
+# This many words that only one memory holds, in one memory, are evidence whatever else the question says.
 RARE_WORDS = 2.0
-# Evidence up to here is chance among notes, which say themselves what they are about. Turns of a conversation leave
-# that to the turns around: the words that they do say count in full.
+# Evidence up to here is chance among notes, which name their subject. Turns of a conversation leave that to the turns
+# around: the words that they do say count in full.
 CHANCE = 0.15
 
 
 class Contribution(NamedTuple):
-    """What one arm or signal gave to a memory's score: its own value, its place in the arm (None: not among its best,
-    or no arm), and the share."""
+    """Holds the part of one retriever or signal in a memory's score: its raw value, its place in the retriever
+    (None: not among its best, or a signal), and its share."""
 
     raw: float
     rank: int | None
@@ -55,8 +55,8 @@ class Contribution(NamedTuple):
 
 @dataclass(slots=True)
 class Candidate:
-    """A memory some arm found, by its id as text. `score` is the sum of the `weighted` of its `parts`, by name. Not to
-    be changed: `with_part` makes another."""
+    """Holds a memory that a retriever found, by its id as text. `score` is the sum of the `weighted` of its `parts`,
+    by name. Not to be changed: `with_part` makes another."""
 
     id: str
     parts: dict[str, Contribution]
@@ -67,19 +67,19 @@ class Candidate:
 
     @property
     def memory_id(self) -> uuid.UUID:
-        """The memory's id."""
+        """Returns the memory's id."""
         return uuid.UUID(self.id)
 
     def with_part(self, name: str, part: Contribution) -> Candidate:
-        """The same memory with one part more."""
+        """Returns the same memory with one more part."""
         return Candidate(self.id, {**self.parts, name: part})
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for.
+    """Holds all candidates in order: `order` are places in the arrays, best first; parts are made on demand.
 
-    `values`: by arm and signal, what `weights` multiplies: one number a candidate, in the order of `ids`.
+    `values`: by retriever and signal, the factors of the `weights`: one number a candidate, in the order of `ids`.
     """
 
     order: list[int]
@@ -95,17 +95,17 @@ class Ranking:
 
     @property
     def ahead(self) -> float:
-        """By how much the best candidate's score exceeds the second's (0 where there is none)."""
+        """Returns by how much the best candidate's score exceeds the second's (0 if there is none)."""
         best, second = ([sum(share[row] for share in self._shares.values()) for row in self.order[:2]] + [0.0, 0.0])[:2]
         return float(best - second)
 
     def candidate(self, place: int) -> Candidate:
-        """The candidate at that place of the ranking (0 is the best), with its parts."""
+        """Returns the candidate at that place of the ranking (0 is the best), with its parts."""
         return self.between(place, place + 1)[0]
 
     def between(self, first: int, end: int) -> list[Candidate]:
-        """The candidates at the places from `first` (0 is the best) to before `end`, those that there are, with their
-        parts; signals that give nothing to one are left out."""
+        """Lists the existing candidates at the places from `first` (0 is the best) to before `end`, with their
+        parts; signals that give nothing to a candidate are left out."""
         rows = self.order[first:end]
         memory_ids = [self.ids[row] for row in rows]
         parts: list[dict[str, Contribution]] = [{} for _ in rows]
@@ -118,7 +118,7 @@ class Ranking:
         return [Candidate(memory_id, own) for memory_id, own in zip(memory_ids, parts, strict=True)]
 
     def place_outside(self, memory_id: uuid.UUID, cosine: float) -> Candidate:
-        """A memory that is no candidate, by its nearness to the question over that of the nearest candidate."""
+        """Makes a candidate of any other memory, by its nearness to the question over that of the nearest candidate."""
         weight, nearest = self.weights["dense"], self._raw["dense"].max(initial=signals.LEAST_COSINE)
         parts = {
             "dense": Contribution(cosine, None, weight * max(0.0, cosine) / float(nearest)),
@@ -133,21 +133,22 @@ class Ranking:
 
 
 def dense_weight(familiarity: float, evidence: float) -> float:
-    """The weight of meaning (words have the rest) for a question that the model reads with that familiarity (0..1).
+    """Returns the weight of meaning (words have the rest) for a question that the model reads with that familiarity
+    (0..1).
 
-    `evidence` (0..1) says how far the words that were found can be trusted: the less, the more meaning decides. What
-    the model cannot read, words decide.
+    `evidence` (0..1) is the trust in the words that were found: the less, the more meaning decides. For texts that the
+    model cannot read, words decide.
     """
     return familiarity / (1 + WORDS * evidence**2)
 
 
 def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, standing_out: float) -> float:
-    """How far the words that were found can be trusted: 0 (no match, or one that chance explains) to 1.
+    """Returns how far the words that were found can be trusted: 0 (no match, or one that chance explains) to 1.
 
     `best` is the best BM25 score. It is evidence in one of two ways, of which each makes up for the other (noisy or): a
-    memory covers the question, measured by what one that holds all its `terms` once would score, those that no memory
-    holds included; or it holds words that hardly another memory holds, however long the question is. Coverage alone is
-    believed the less, the more the nearest memories stand out from the tenth (`standing_out`, 0..1): then meaning has
+    memory covers the question, measured by the score of a memory that holds all its `terms` once, including terms that
+    no memory holds; or it holds words that hardly another memory holds, however long the question is. Coverage alone
+    counts the less, the more the nearest memories stand out from the tenth (`standing_out`, 0..1): then meaning has
     recognised something that common words would hide.
     """
     if best <= 0 or by_words.memories <= 0:
@@ -159,7 +160,8 @@ def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, stan
 
 
 def beyond_chance(evidence: float, talk: float) -> float:
-    """What of the `evidence` of words (0..1) is more than chance among notes (`talk` 0) or in a conversation (1)."""
+    """Returns the part of the `evidence` of words (0..1) beyond chance among notes (`talk` 0) or in a conversation
+    (1)."""
     chance = CHANCE * (1 - talk)
     return max(0.0, evidence - chance) / (1 - chance)
 
@@ -172,10 +174,10 @@ def rank(
     ranks: Mapping[str, Mapping[str, int]],
     taking_part: Collection[str],
 ) -> Ranking:
-    """Every candidate by the sum of its parts; newer first among equals. `ranks`: places in each arm, from 1.
-    `by_words` counted the memories that hold the question's terms.
+    """Ranks every candidate by the sum of its parts; newer first among equals. `ranks`: places in each retriever, from
+    1. `by_words` counted the memories that hold the question's terms.
 
-    `taking_part` names those of ARMS and SIGNALS that count; a single arm has the whole weight of the arms.
+    `taking_part` names the ARMS and SIGNALS that count; a single retriever has the whole weight of the retrievers.
     """
     candidates = places.candidates
     raw = {"dense": candidates.cosine, "lexical": candidates.bm25}
@@ -209,7 +211,7 @@ def _arm_weights(question: Question, evidence: float, taking_part: Collection[st
 
 
 def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> dict[str, np.ndarray]:
-    """What speaks for or against each candidate besides the arms; 0 where a signal has nothing to say."""
+    """Computes each signal for or against each candidate; 0 if a signal does not apply."""
     wants = question.wants
     nothing = np.zeros(len(candidates))
     around, answer = signals.neighbours(candidates, found)

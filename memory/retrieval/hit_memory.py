@@ -1,4 +1,4 @@
-"""A memory as it is handed over, whatever the question: what `hits` reads, and a process may keep (`columns`)."""
+"""Holds a memory as it is returned, whatever the question: `hits` reads it, and a process may cache it (`columns`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from memory.retrieval.near_duplicates import Words
 
-# The later text is cut to this length beside the earlier one.
+# The later text is cut to this length when it is shown with the earlier one.
 MAX_TOLD_CHARS = 200
 
 
 @dataclass(slots=True)
 class Later:
-    """A newer memory (`memory_id`) whose `text` holds since `occurred_at` in the place of the `words` of a hit.
+    """Holds a newer memory (`memory_id`) whose `text` holds since `occurred_at` in the place of the `words` of a hit.
 
     It must not be changed.
     """
@@ -28,15 +28,15 @@ class Later:
 
     @property
     def excerpt(self) -> str:
-        """The later text, shortened."""
+        """Returns the later text, shortened."""
         return self.text if len(self.text) <= MAX_TOLD_CHARS else self.text[: MAX_TOLD_CHARS - 1] + "…"
 
 
 @dataclass(slots=True)
 class HitMemory:
-    """One memory that may be a hit. Not to be changed: several answers share it.
+    """Holds one memory that may be a hit. Not to be changed: several answers share it.
 
-    `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
+    `text` is without the statements that no longer hold, which stand in the memory at `retired` ([start, end)).
     `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
     in it, the newest first; `retired_by`: in the place of what was retired. `suspected`: it may try to steer its
     reader, and is to be shown as a quotation. `sources`: the turns that it rests on, when it is a fact or a preference.
@@ -70,7 +70,7 @@ class HitMemory:
 
     @property
     def words(self) -> Words:
-        """The words of its text, to be compared with those of others."""
+        """Returns the words of its text, to be compared with those of others."""
         if self._words is None:
             self._words = Words(self.speaker or self.role, self.text)
         return self._words

@@ -1,4 +1,4 @@
-"""Reads the memories that are handed over: a hit is a memory with all that an answer says of it."""
+"""Reads the memories that are returned: a hit is a memory with all that an answer says of it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _DATED = frozenset(DATED_TERMS)
 
 @dataclass(slots=True)
 class Hit:
-    """One memory that came back, and what the question makes of it. Not to be changed: `replace` makes another.
+    """Holds one memory that came back, with the results for the question. Not to be changed: `replace` makes another.
 
-    `overlap` (0..1): which share of the question's terms it holds. `relevance` (0..1): how likely it is what the
-    question looks for (`retrieval/relevance.py`). `restated_by`: the memories that say the same again and are not shown
-    for that. `replaces`: the memory below it, whose place it took (`retrieval/recency.py`). `excerpt`: the part of a
-    long text that is handed over. What the memory says itself is read as an attribute of the hit, too.
+    `overlap` (0..1): the share of the question's terms that it holds. `relevance` (0..1): how likely it answers the
+    question (`retrieval/relevance.py`). `restated_by`: the memories that say the same again and are therefore not
+    shown. `replaces`: the memory below it, whose place it took (`retrieval/recency.py`). `excerpt`: the returned part
+    of a long text. The memory's own fields are read as attributes of the hit, too.
     """
 
     memory: HitMemory
@@ -77,12 +77,12 @@ class Hit:
 
     @property
     def text(self) -> str:
-        """What is handed over of its text."""
+        """Returns its text, or the excerpt of it."""
         return self.memory.text if self.excerpt is None else self.excerpt.text
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The client's own; of an excerpt, also where it stands."""
+        """Returns the client's own metadata; of an excerpt, also its place in the text."""
         if self.excerpt is None:
             return self.memory.metadata
         return {**self.memory.metadata, "excerpt": self.excerpt.to_dict()}
@@ -129,29 +129,29 @@ class Hit:
 
     @property
     def score(self) -> float:
-        """The score that the ranking follows."""
+        """Returns the score that the ranking follows."""
         return self.candidate.score
 
     @property
     def place(self) -> str:
-        """Where in its document a chunk stands, as `page 3, Invoices > Totals`; empty for what is no chunk."""
+        """Returns the place of a chunk in its document, as `page 3, Invoices > Totals`; empty for other memories."""
         return name_place(self.metadata) if self.turn < 0 else ""
 
     @property
     def similarity(self) -> float:
-        """Cosine similarity of the nearest passage to the question."""
+        """Returns the cosine similarity of the nearest passage to the question."""
         part = self.candidate.parts.get("dense")
         return part.raw if part else 0.0
 
     @property
     def bm25(self) -> float:
-        """BM25 score of the memory's words for the question (0 when they share none)."""
+        """Returns the BM25 score of the memory's words for the question (0 when they share none)."""
         part = self.candidate.parts.get("lexical")
         return part.raw if part else 0.0
 
     @property
     def evidence(self) -> HitEvidence:
-        """What its relevance is made of, besides what all candidates show."""
+        """Returns the evidence for its relevance, apart from the evidence of all candidates."""
         return HitEvidence(self.similarity, self.bm25, "people" in self.candidate.parts, self.score)
 
 
@@ -167,9 +167,9 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.st
 
 
 # Each link from a newer memory, and each statement that one retired, gives the newest memory of the chain of links that
-# begins there, among those that may be hits of the question. A chain that comes back to the memory gives nothing.
-# The links come first, of which most memories have none, and each step is a look-up: PostgreSQL's statistics of tables
-# that were filled a moment ago say too little to choose so, and with 505 preferences 50 hits took 3 s.
+# begins there, among the possible hits of the question. A chain that comes back to the memory gives nothing. The
+# links come first, because most memories have none, and each step is a look-up: PostgreSQL's statistics of recently
+# filled tables are too poor to choose that plan, and with 505 preferences 50 hits took 3 s.
 _LATER = """(
     SELECT json_agg(json_build_array(n.id, l.start, l."end", n.text, n.retired, n.occurred_at, l.is_retired)
                     ORDER BY n.occurred_at DESC, n.id DESC)
@@ -223,8 +223,8 @@ def read_hits(
     dates: bool,
     kept: KeptMemories | None = None,
 ) -> list[Hit]:
-    """The candidates as hits, best first, without those that are gone by now. `dates`: those that say when something
-    happened gain by it. What is `kept` is not read again."""
+    """Reads the candidates as hits, best first, except memories deleted since. `dates`: hits that say
+    when something happened gain by it. Memories in `kept` are not read again."""
     if not candidates:
         return []
     known = {} if kept is None else kept.get([candidate.id for candidate in candidates])
@@ -235,7 +235,7 @@ def read_hits(
         known |= read
         if kept is not None:
             kept.keep([memory for memory in read.values() if memory.is_alone], since=moment)
-    # A memory may have been archived between the search and this read: then it is not there.
+    # A memory may have been archived between the search and this read.
     hits = [
         _hit(question, candidate, known[candidate.id], dates=dates) for candidate in candidates if candidate.id in known
     ]
@@ -291,7 +291,7 @@ def _read_hit_memory(row: tuple) -> HitMemory:
 
 
 def _later(text: str, packed: str | None) -> tuple[list[Later], list[Later]]:
-    """Unpack what newer memories say in the place of words of `text`, and in the place of retired words of it.
+    """Unpacks the texts of newer memories in the place of words of `text`, and in the place of retired words of it.
 
     Each has its id, the words [start, end), its text and its time. One that replaces several is there once, with most.
     """

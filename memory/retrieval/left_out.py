@@ -14,7 +14,7 @@ from memory.retrieval.near_duplicates import Words, nearest
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A candidate that did not come back.
+    """Holds a candidate that did not come back.
 
     `candidate` has its final score. `rank` is its place (1 is the first) among all candidates, before restatements and
     variety. `verdict` is RESTATED, VARIETY, OUTRANKED or IRRELEVANT. `needed` is the score of the last hit. `other` is
@@ -77,7 +77,7 @@ def list_dropped(
 def _less_likeness(
     candidate: Candidate, said: Words, hits: Sequence[Hit], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
-    """The candidate less what its likeness to the nearest hit costs, and that hit."""
+    """Returns the candidate less the cost of its likeness to the nearest hit, and that hit."""
     place, likeness = nearest(said, hits_words)
     cost = variety * likeness
     less = candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else candidate

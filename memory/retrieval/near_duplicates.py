@@ -10,7 +10,7 @@ from sys import intern
 
 from memory.text.analysis import CJK
 
-# Share of words that two texts must have in common to be one statement said twice.
+# The share of words that two texts must have in common to be one statement said twice.
 SAME_WORDS = 0.8
 # Two texts whose lengths differ more are not compared; nor are long ones, which agree in more than one statement.
 SAME_LENGTH = 0.6
@@ -38,14 +38,14 @@ def _turns(word: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _share(turning: frozenset[str]) -> frozenset[str]:
-    """One of all that are equal: most memories hold none of these words, or the same few."""
+    """Shares one set among all equal ones: most memories hold none of these words, or the same few."""
     return turning
 
 
 class Words:
-    """The words of what `speaker` said (of its first LONGEST characters), compared with those of others.
+    """Holds the words of what `speaker` said (of its first LONGEST characters), to be compared with others.
 
-    Kept with each memory that a process keeps: `all`, which takes ten times as much as `sequence`, is made on demand.
+    Cached with each memory of a process: `all`, which takes ten times as much as `sequence`, is made on demand.
     """
 
     __slots__ = ("asks", "sequence", "speaker", "text", "turning")
@@ -54,24 +54,25 @@ class Words:
         self.speaker = speaker
         self.text = text.strip()
         self.asks = self.text.endswith(("?", "？"))
-        # The same words are in many memories that are kept.
+        # Many cached memories share the same words.
         self.sequence = tuple(map(intern, _WORD.findall(self.text[:LONGEST].lower())))
         self.turning = _share(frozenset(filter(_turns, self.sequence)))
 
     @property
     def all(self) -> frozenset[str]:
-        """Each word once."""
+        """Returns each word once."""
         return frozenset(self.sequence)
 
     @property
     def names(self) -> frozenset[str]:
-        """A capital inside a sentence mostly begins a name."""
+        """Returns the words with a capital inside a sentence, which mostly begin a name."""
         found = _WORD.findall(self.text[:LONGEST])
         return frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
 
     def restates(self, other: Words) -> bool:
-        """Whether both say the same: the same speaker, nearly the same words, the same numbers, names, negations and
-        times in the same order, and both or neither a question. Texts without words are the same or are not."""
+        """Tells whether both say the same: the same speaker, nearly the same words, the same numbers, names,
+        negations and times in the same order, and both or neither a question. Texts without words are compared
+        literally."""
         if self.speaker != other.speaker or self.asks != other.asks or self.turning != other.turning:
             return False
         if self.text == other.text:
@@ -84,7 +85,7 @@ class Words:
         return [word for word in self.sequence if word in marks] == [word for word in other.sequence if word in marks]
 
     def overlap(self, other: Words) -> float:
-        """The share (0..1) of the words of both that they have in common (Jaccard)."""
+        """Returns the share (0..1) of the words of both that they have in common (Jaccard)."""
         return _overlap(self.all, other.all)
 
 
@@ -95,7 +96,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def near_duplicates(hits: Sequence[Words]) -> dict[int, int]:
-    """For each hit that says again what an earlier one says: its place, and that one's (places from 0).
+    """Maps the place of each hit that restates an earlier one to the earlier one's place (from 0).
 
     Texts of more than LONGEST characters are the same only when they are equal.
     """
@@ -124,9 +125,9 @@ def _near(one: Words, other: Words) -> bool:
 
 
 class Variety:
-    """Takes hits in the order that covers most: each time the best by score less `weight` × its likeness to the nearest
-    of those taken. Maximal marginal relevance (Carbonell and Goldstein 1998). Hits may be added while others are taken.
-    """
+    """Takes hits in the order that covers most: each time the best by score less `weight` × its likeness to the
+    nearest of those taken. Maximal marginal relevance (Carbonell and Goldstein 1998). Hits may be added while others
+    are taken."""
 
     def __init__(self, weight: float) -> None:
         self._weight = weight
@@ -141,11 +142,12 @@ class Variety:
 
     @property
     def best(self) -> float:
-        """The score of the hit that `take` takes, less what its likeness costs; of no hit, minus infinity."""
+        """Returns the score of the hit that `take` takes, less the cost of its likeness; of no hit, minus infinity."""
         return max(map(self._gain, self._left), default=-math.inf)
 
     def take(self) -> tuple[int, float] | None:
-        """The place of the next hit, the first of equals, and what its likeness costs; None when no hit is left."""
+        """Takes the next hit, the first of equals, and returns its place and the cost of its likeness; None when no
+        hit is left."""
         if not self._left:
             return None
         place = max(self._left, key=lambda place: (self._gain(place), -place))
@@ -161,7 +163,7 @@ class Variety:
 
 
 def nearest(words: Words, others: Sequence[Words]) -> tuple[int, float]:
-    """The place of that one of `others` (at least one) which is most alike, and how much (0..1)."""
+    """Finds the one of `others` (at least one) that is most alike, and returns its place and its likeness (0..1)."""
     own = words.all
     likeness = [_overlap(own, other.all) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)

@@ -1,4 +1,4 @@
-"""The context pack: what is handed to the agent, in a shape that clients know."""
+"""Builds the context pack that is returned to the agent, in a shape that clients know."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
 _LABELS = {tier.value: tier.wire_label for tier in Tier}
-# What the metadata of a hit says only where there is something to say: nobody else says it there.
+# The metadata keys of a hit that are set only when they apply; clients cannot set them.
 _MARKS = frozenset({"excerpt", "later", "suspected", "retired_statements"})
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
-    """One retrieved memory. `score` is its cosine similarity, `relevance` (0..1) how likely it is what the question
-    looks for; `metadata` is the client's own plus ours.
+    """Returns one retrieved memory. `score` is its cosine similarity, `relevance` (0..1) how likely it answers the
+    question; `metadata` is the client's own plus ours.
 
-    `final_score` is the score that the ranking follows, `rerank_score` the same within 0..1.
-    `excerpt`: where `text` stands in the memory's whole text, of which it is a part (`start`, `end`, `characters`).
-    `later`: what newer memories say in the place of words of `text`.
-    `text` is without the statements that hold no longer: `retired_statements` says where they stand in the memory.
-    `suspected`: it may try to steer its reader, and is a quotation to it, no instruction.
+    `final_score` is the score that the ranking follows, `rerank_score` the same within 0..1. `excerpt`: the place of
+    `text` in the memory's whole text, of which it is a part (`start`, `end`, `characters`). `later`: what newer
+    memories say in the place of words of `text`. `text` is without the statements that no longer hold:
+    `retired_statements` gives their places in the memory. `suspected`: it may try to steer its reader, and must be read
+    as a quotation, not an instruction.
     """
     memory, score = hit.memory, hit.score
     metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
@@ -71,7 +71,7 @@ def _later(later: Later) -> dict[str, Any]:
 
 
 def unit_score(score: float) -> float:
-    """A score within 0..1, in the same order: 1 − e^(−score), and 0 for what is below 0."""
+    """Maps a score to 0..1, in the same order: 1 − e^(−score), and 0 for scores below 0."""
     return -math.expm1(-max(0.0, score))
 
 
@@ -89,9 +89,10 @@ def build(
     answerable: bool,
     rendered: RenderedPack,
 ) -> dict[str, Any]:
-    """The pack: all that was found, and the `text` for the agent with the `manifest` of what of it the text holds.
+    """Builds the pack: all that was found, and the `text` for the agent with the `manifest` of the parts that the text
+    holds.
 
-    `summary` is the session's card as text, empty where there is none yet.
+    `summary` is the session's card as text, empty if there is none yet.
     """
     return {
         "schema": SCHEMA,

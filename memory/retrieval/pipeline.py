@@ -1,4 +1,4 @@
-"""The read route: arms → signals → fusion → the memories themselves → rerank → restatements → successors."""
+"""Runs a retrieval: retrievers → signals → fusion → the memories themselves → rerank → restatements → successors."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
 from memory.retrieval.size import is_large
 from memory.types import Scope
 
-# The turns around so many of the best are looked at too.
+# The turns around this many of the best become candidates too.
 STRONG = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
+    """Holds hits, best first; how many memories were considered; weights of retrievers and signals; milliseconds of
+    each step.
 
-    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it, and
-    so is `answerability`: how likely (0..1) one of the hits answers the question.
-    `dropped`: the best of those that did not come back, when they were asked for. `degraded`: what did not work fully.
+    `evidence` is the candidates' evidence for whether the question is answered; the hits' relevance is computed from
+    it, and so is `answerability`: how likely (0..1) one of the hits answers the question. `dropped`: the best of the
+    rejected candidates, when they were asked for. `degraded`: what did not work fully.
     """
 
     hits: list[Hit]
@@ -66,11 +67,12 @@ def retrieve(
     collapse: bool = True,
     changes: Changes | None = None,
 ) -> Retrieval:
-    """The `top_k` memories of the namespace that answer the question best; restatements count as one, with `collapse`.
+    """Returns the `top_k` memories of the namespace that answer the question best; restatements count as one, with
+    `collapse`.
 
-    `arms` names those of ARMS and SIGNALS that take part (None: all do). `show_dropped`: how many of the candidates
-    that do not come back are listed; that changes nothing about those that do. `changes`: what the caller has read for
-    the columns of the namespace (`columns.store.last_seen`), which are brought up to date otherwise.
+    `arms` names the ARMS and SIGNALS to use (None: all). `show_dropped`: how many of the rejected candidates are
+    listed; that does not change the hits. `changes`: what the caller has read for the columns of the namespace
+    (`columns.store.last_seen`), which are brought up to date otherwise.
 
     Raises ValueError if `arms` names no arm.
     """
@@ -115,9 +117,10 @@ def retrieve(
 
 
 def first_stage(scope: Scope, question: Question) -> tuple[Ranking, list[Hit]]:
-    """Find what `retrieve` starts from: every candidate with the values of all arms and signals, and the best as hits.
+    """Finds the starting point of `retrieve`: every candidate with the values of all retrievers and signals, and the
+    best as hits.
 
-    The ranking does without `dated`, which is only known of the hits.
+    The ranking does without `dated`, which is only known for hits.
     """
     taking_part = (*ARMS, *SIGNALS)
     reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=_Clock(), collapse=True)
@@ -133,8 +136,8 @@ def _first_stage(
     collapse: bool,
     changes: Changes | None = None,
 ) -> tuple[HitReader, Ranking, AnswerEvidence]:
-    """Rank the candidates and read the first step of them as hits; the evidence says what the namespace has for the
-    question."""
+    """Ranks the candidates and reads the first step of them as hits; the evidence says what the namespace has for
+    the question."""
     ranking, evidence, kept = _rank(scope, question, taking_part, pool=rerank.pool_size(), clock=clock, changes=changes)
     dates = question.wants.when and "dated" in taking_part
     reader = HitReader(scope, question, ranking, dates=dates, collapse=collapse, kept=kept)
@@ -188,7 +191,8 @@ def _search(
     pool: int,
     clock: _Clock,
 ) -> Found:
-    """The candidates by the arms in SQL. In a large namespace words are searched beside the rest, if that can be."""
+    """Finds the candidates by the retrievers in SQL. In a large namespace words are searched in parallel, if
+    possible."""
     findings = Findings()
 
     def run(searches: Sequence[Search]) -> None:
@@ -206,13 +210,13 @@ def _search(
     if not is_apart:
         question = question.naming(speakers.find_named(scope, question, findings.bm25))
     run(NAME_SEARCHES)
-    # Waited for here, so that what the dense arm takes is its own.
+    # Waited for here, so that the dense retriever's time does not include it.
     with clock.step("vector"):
         _ = question.vector
     run(VECTOR_SEARCHES)
     read_by_words = None
     if of_words is not None:
-        # What was waited for them: the rest of their time is that of the others.
+        # The waiting time only: the rest of their time overlaps with the other searches.
         with clock.step("lexical"):
             found, read_by_words = of_words.result()
         findings.take_words(found)
@@ -228,7 +232,8 @@ def _search(
 def _search_words_beside(
     scope: Scope, question: Question, taking_part: Collection[str], *, pool: int
 ) -> Future[tuple[Findings, PackedRow]] | None:
-    """What the searches by words find, and what is to be known of it; None where they do not run beside the others."""
+    """Starts the searches by words in parallel, with the features of what they find; None if they do not run in
+    parallel."""
     searches = [search for search in WORD_SEARCHES if search.name in taking_part and search.applies(question)]
     if not searches:
         return None
@@ -243,7 +248,7 @@ def _search_words_beside(
 
 
 def _strong(question: Question, findings: Findings) -> list[str]:
-    """The candidates that are likely to lend to their neighbours, by a first guess of their score."""
+    """Returns the candidates that are likely to lend to their neighbours, by a first guess of their score."""
     cosines, bm25 = findings.cosines, findings.bm25
     best_cosine, best_bm25 = max(cosines.values(), default=0.0), max(bm25.values(), default=0.0)
     of_dense = question.familiarity / 2 / best_cosine if best_cosine > 0 else 0.0
@@ -257,7 +262,7 @@ def _strong(question: Question, findings: Findings) -> list[str]:
 def _judge_relevance(
     hits: Sequence[Hit], said_again: Mapping[uuid.UUID, uuid.UUID], relevance: Sequence[float]
 ) -> list[Hit]:
-    """The hits with their ranks, each with its relevance and with those that say the same again."""
+    """Returns the hits with their ranks, each with its relevance and the memories that say the same again."""
     restated: dict[uuid.UUID, list[uuid.UUID]] = {}
     for other, earlier in said_again.items():
         restated.setdefault(earlier, []).append(other)
@@ -273,7 +278,7 @@ class _Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Takes the time of what happens inside, and makes it a span."""
+        """Measures the time of the enclosed code, and makes it a span."""
         started = time.perf_counter()
         with tracing.span(f"recall {name}"):
             yield

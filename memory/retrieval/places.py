@@ -1,4 +1,4 @@
-"""Reads what the signals need to know of each candidate, and of the turns around the strongest."""
+"""Reads the signals' features of each candidate, and of the turns around the strongest."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ FROM found
 
 
 class PackedRow(NamedTuple):
-    """The row of `_PLACES`: memories in the order of their ids; `compared` with the cosines that were `measured`; and
-    pairs of neighbours. Bytes are values one after the other, big-endian, as PostgreSQL sends them."""
+    """Holds the row of `_PLACES`: memories in the order of their ids; `compared` with the cosines that were
+    `measured`; and pairs of neighbours. Bytes are values one after the other, big-endian, as PostgreSQL sends them."""
 
     ids: list[str]
     sessions: list[str]
@@ -98,7 +98,7 @@ _EMPTY = PackedRow([], [], [], b"", b"", b"", b"", b"", [], b"", [], [], [])
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Candidates with their ids, in the order of the arrays: oldest first, for ids sort by time."""
+    """Holds candidates with their ids, in the order of the arrays: oldest first, for ids sort by time."""
 
     ids: list[str]
     candidates: Candidates
@@ -116,10 +116,10 @@ def read(
     strong: Sequence[str],
     by_words: PackedRow | None = None,
 ) -> Places:
-    """The memories of the five maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
+    """Reads the memories of the five maps that still exist, and those up to TURNS_AROUND turns from a `strong` one.
 
-    Turns stand in the order in which things happened; those of one moment as they arrived. All meet the
-    question's predicate. Cosines that are not given are measured. `by_words`: what `read_found` has read of those of
+    Turns stand in the order in which things happened; simultaneous ones as they arrived. All meet the question's
+    predicate. Cosines that are not given are measured. `by_words`: what `read_found` has read of the memories in
     `bm25`.
     """
     read_already = bm25 if by_words is not None else {}
@@ -131,7 +131,7 @@ def read(
 
 
 def read_found(scope: Scope, question: Question, ids: Collection[str]) -> PackedRow:
-    """What `read` needs to know of these memories, their cosines too, for it to join with the rest."""
+    """Reads the features of these memories, with their cosines, for `read` to join with the rest."""
     return _read_row(scope, question, known=ids, unmeasured=ids, strong=())
 
 
@@ -163,7 +163,7 @@ def _read_row(
 
 
 class _Values(NamedTuple):
-    """What is known of the candidates by id, as of `read`."""
+    """Holds the known values of the candidates by id, as in `read`."""
 
     cosines: Mapping[str, float]
     bm25: Mapping[str, float]
@@ -227,7 +227,7 @@ def _floats(packed: bytes) -> list[float]:
 def _pairs(
     ids: Sequence[str], strong: Sequence[str], neighbours: Sequence[str], distances: Sequence[int]
 ) -> np.ndarray:
-    """As of `Candidates`: of those that are both among `ids`."""
+    """Returns the pairs of `Candidates` whose members are both among `ids`."""
     places = {identity: place for place, identity in enumerate(ids)}
     pairs = [
         (places[one], places[other], distance)

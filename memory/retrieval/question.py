@@ -1,4 +1,4 @@
-"""A question as the arms see it."""
+"""Represents a question as the retrievers see it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory.text.timespan import Span, asks_when, spans
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What is wanted: a time, the newest of several, many memories, what the agent itself said, advice."""
+    """Says which answer is wanted: a time, the newest of several, many memories, the agent's own words, advice."""
 
     when: bool = False
     recent: bool = False
@@ -33,17 +33,16 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`model_id`: the stored model that makes its vector; `familiarity` (0..1): how far to trust it.
+    """Holds a question. `model_id`: the stored model that makes its vector; `familiarity` (0..1): how far to trust it.
 
-    `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
-    `holding_at`: memories that are over by then are left out; None when the predicate says which hold.
-    `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which it is seen how general a
-    preference is; None where preferences are not to be told.
-    `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
-    `ranks_topics`: whether the tree takes part. `name_keys`: the names that the text may have (`entity_matches`).
-    `named`: the keys of its names that are speakers', and these speakers' own, once they are looked up (`naming`).
-    `embed_speakers`: gives what such keys alone add to the vector of what their speakers say; None for a model of which
-    that was not measured.
+    `predicate`: the condition for the memories to be searched (None: all are searched). `spans`: the times it names.
+    `holding_at`: memories that are over by then are left out; None when the predicate says which hold. `requests`:
+    vectors of requests of all kinds, float32 [requests, dimensions], by which the generality of a preference is
+    measured; None if preferences are not to be shown. `as_of`: texts are read as they were known then; `valid_at`:
+    without what was over by then. `ranks_topics`: whether the tree is used. `name_keys`: the names that the text may
+    have (`entity_matches`). `named`: the keys of its names that are speakers', and these speakers' own, once they are
+    looked up (`naming`). `embed_speakers`: gives what such keys alone add to the vector of what their speakers say;
+    None for a model without that measurement.
     """
 
     text: str
@@ -64,7 +63,7 @@ class Question:
     embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None
 
     def naming(self, speakers: frozenset[str]) -> Question:
-        """The same question, which names the speakers with these keys: its vector is without their names."""
+        """Returns the same question, which names the speakers with these keys: its vector is without their names."""
         if not speakers or self.embed_speakers is None:
             return replace(self, named=speakers)
         nameless = _Nameless(self.embedded, partial(self.embed_speakers, sorted(speakers)))
@@ -72,36 +71,37 @@ class Question:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the relevance of hits was learned of the model that made its vector."""
+        """Tells whether the relevance of hits was learned with the model that made its vector."""
         return self.embed_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
-        """Whether preferences are told with what is found: it asks for advice where that is wanted."""
+        """Tells whether preferences are returned with the hits: the question asks for advice, and preferences are
+        enabled."""
         return self.wants.advice and self.requests is not None
 
     @property
     def searches_preferences(self) -> bool:
-        """Whether preferences are among what is searched: they are told, or its filter names kinds."""
+        """Tells whether preferences are searched: they are returned, or the filter names kinds."""
         return self.tells_preferences or (self.predicate is not None and KIND_SQL in self.predicate.sql)
 
     @property
     def vector(self) -> np.ndarray:
-        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
+        """Returns float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
 
-        What a speaker says is embedded with the name before it, and a short line means little else: with the name in
-        the question, greetings of the one who is named would be nearer than what answers.
+        A turn is embedded with its speaker's name before it, and a short line means little else: with the name in the
+        question, greetings of the named speaker would be nearer than the answer.
         """
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
     @property
     def kept(self) -> float:
-        """How much of its vector is not the names of speakers: 0 to 1, which is all of it."""
+        """Returns the share (0..1) of its vector that is not the names of speakers; 1 is all of it."""
         return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
 
 
 class _Nameless:
-    """The vector of a question without the names of the speakers whose vectors `names` gives, made once."""
+    """Holds the vector of a question without the names of the speakers whose vectors `names` gives, made once."""
 
     def __init__(self, whole: np.ndarray | Pending, names: Callable[[], np.ndarray]) -> None:
         self._whole = whole
@@ -132,7 +132,7 @@ def question(
     requests: np.ndarray | None = None,
     embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
 ) -> Question:
-    """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
+    """Makes a question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
     `vector` may still be in the making: the question is read and its words are searched meanwhile.
     """

@@ -1,4 +1,4 @@
-"""Keeps what was said of a memory behind it: replies that quote it, and questions that were asked about it."""
+"""Ranks echoes of a memory behind it: replies that quote it, and questions that were asked about it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 
 from memory.retrieval.near_duplicates import Words
 
-# The share of words that a remembered question and one that is asked have in common, if they ask the same.
+# The least share of words that a remembered question and the current one have in common, if they ask the same.
 SAME_QUESTION = 0.7
 
 
 class QuotingHit(Protocol):
-    """A hit as far as it matters here. `sources`: what it quotes, or was read in."""
+    """Declares the attributes of a hit that matter here. `sources`: what it quotes, or was read in."""
 
     @property
     def id(self) -> uuid.UUID: ...
@@ -29,8 +29,8 @@ Found = TypeVar("Found", bound=QuotingHit)
 
 
 def put_echoes_last(asked: str, hits: list[Found]) -> list[Found]:
-    """The hits, those behind all others that only ask what is asked now: they are like the question, and answer
-    nothing. Else in their order, so that the first of them do not depend on how many are wanted."""
+    """Moves hits that only ask the current question behind all others: they are like the question, and answer
+    nothing. Otherwise keeps the order, so that the first of them do not depend on how many are wanted."""
     if not any(hit.words.asks for hit in hits):
         return hits
     question = Words("", asked)
@@ -39,7 +39,8 @@ def put_echoes_last(asked: str, hits: list[Found]) -> list[Found]:
 
 
 def bring_sources(hits: Sequence[Found], read: Callable[[list[uuid.UUID]], Iterable[Found]]) -> list[Found]:
-    """The hits, each once, and behind each the candidates among its sources that rank too low to be a hit themselves.
+    """Returns the hits, each once, and behind each the candidates among its sources that rank too low to be a hit
+    themselves.
 
     `read` reads candidates, however low they rank.
     """

@@ -22,7 +22,7 @@ from memory.types import Scope
 
 # The first step reads this many candidates; each further step reads as many as all steps before it.
 FIRST_STEP = 24
-# When a time is asked for, the first step looks for one that says it among this many candidates.
+# If a question asks for a time, the first step looks for a hit that says it among this many candidates.
 DATED_POOL = 60
 # Full likeness to a hit above costs this much score when many different memories are wanted.
 SPREAD_WEIGHT = 0.1
@@ -31,15 +31,15 @@ SPREAD_WEIGHT = 0.1
 class HitReader:
     """Reads the hits of a question step by step.
 
-    `hits`: all read so far, best first; `again`: by place, the earlier place of what says the same; `read`: how many
-    candidates the hits are made of, with those that are gone by now; `outside`: how many were no candidates.
+    `hits`: all read so far, best first; `again`: maps the place of a restatement to the earlier place; `read`: how many
+    candidates the hits are made of, including deleted ones; `outside`: how many were no candidates.
     """
 
     def __init__(
         self, scope: Scope, question: Question, ranking: Ranking, *,
         dates: bool, collapse: bool, kept: KeptMemories | None = None,
     ) -> None:  # fmt: skip
-        """`dates`: hits that say when something happened gain by it. Memories that are `kept` are not read again."""
+        """Takes `dates`: hits that say when something happened gain by it. Memories in `kept` are not read again."""
         self._scope = scope
         self._question = question
         self._ranking = ranking
@@ -72,7 +72,7 @@ class HitReader:
         return True
 
     def rerank_first(self) -> None:
-        """Puts the first step into the order of the second stage, if there is one; `degraded`: what did not work."""
+        """Reranks the first step with the second stage, if there is one; `degraded`: what did not work."""
         judged = rerank.rerank(self._question.text, [hit.text for hit in self.hits])
         self.degraded = judged.degraded
         best = [
@@ -84,7 +84,7 @@ class HitReader:
         self.hits[: len(best)] = sorted(best, key=lambda hit: hit.score, reverse=True)
 
     def statements(self) -> Iterator[list[Hit]]:
-        """Each statement once, best first: the hit, and those read by now that say it again; with variety, when many
+        """Yields each statement once, best first: the hit, and its restatements read so far; with variety, when many
         memories are wanted."""
         self._tell_once(0)
         for place, cost in self._vary() if self._question.wants.many else self._list_places():
@@ -94,10 +94,11 @@ class HitReader:
             yield [hit, *(self.hits[one] for one, earlier in self.again.items() if earlier == place)]
 
     def find(self, memory_id: uuid.UUID) -> Hit | None:
-        """The memory as a hit, wherever it stands in the ranking; None if it is gone by now.
+        """Returns the memory as a hit, wherever it stands in the ranking; None if it is gone by now.
 
-        Of one that is no candidate its nearness in meaning is measured; words count for nothing, as with all that are
-        not among the best by words."""
+        For one that is no candidate, its nearness in meaning is measured; words count for nothing, as with all that are
+        not among the best by words.
+        """
         if memory_id in self._by_id:
             return self._by_id[memory_id]
         place = self._ranking.place_of(memory_id)
@@ -107,9 +108,10 @@ class HitReader:
         return self._by_id.get(memory_id)
 
     def list_said_again(self, said_by: Mapping[uuid.UUID, uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
-        """List the hits that say again what another one says, with the other one's id.
+        """Lists the hits that say again what another one says, with the other one's id.
 
-        `said_by`: hits whose statement a successor says again, as of `Succession`."""
+        `said_by`: hits whose statement a successor says again, as in `Succession`.
+        """
         found = {}
         for place, earlier in self.again.items():
             other, first = self.hits[place].id, self.hits[earlier].id
@@ -119,12 +121,12 @@ class HitReader:
         return found | dict(said_by)
 
     def list_unread(self, limit: int) -> list[Candidate]:
-        """The best `limit` candidates that were not read."""
+        """Returns the best `limit` candidates that were not read."""
         unread = self._ranking.between(self.read, self.read + limit + len(self._brought))
         return [one for one in unread if one.memory_id not in self._brought][:limit]
 
     def _read_sources(self, ids: Sequence[uuid.UUID]) -> list[Hit]:
-        """The candidates among the sources of quotes that were not read yet, best first."""
+        """Reads the candidates among the sources of quotes that were not read yet, best first."""
         known = {hit.id for hit in self.hits}
         places = [self._ranking.place_of(one) for one in ids if one not in known]
         found = self._read(
@@ -150,8 +152,8 @@ class HitReader:
                 yield place, 0.0
 
     def _vary(self) -> Iterator[tuple[int, float]]:
-        """The places in the order that covers most of all candidates: it reads on while one that is not read may have
-        more than the best that is, less what its likeness costs."""
+        """Yields the places in the order that covers most of all candidates: it reads on while an unread one may
+        have more than the best read one, less the cost of its likeness."""
         variety, added = Variety(SPREAD_WEIGHT), 0
         while True:
             for place in range(added, len(self.hits)):

@@ -1,4 +1,4 @@
-"""Recency: a memory that holds in the place of an older one comes in right above it.
+"""Places a memory that holds in the place of an older one right above it.
 
 An older memory stays a hit while a newer one is only linked as its likely successor, and while something is left of it
 that was not retired. When the question is about the words that the newer one replaces, the newer one takes the older
@@ -29,7 +29,7 @@ class Succession:
     with that one's id. `sunk`: candidates that lost part of their score, by id."""
 
     def __init__(self, asked: Sequence[str], *, read: Callable[[uuid.UUID], Hit | None], collapse: bool) -> None:
-        """`asked`: the terms of the question; `read` finds a successor, None where it is gone by now."""
+        """Takes `asked`, the terms of the question; `read` finds a successor, None if it is gone by now."""
         self._asked = frozenset(asked)
         self._read = read
         self._collapse = collapse
@@ -40,7 +40,7 @@ class Succession:
         self.sunk: dict[str, Candidate] = {}
 
     def order(self, statements: Iterable[Sequence[Hit]]) -> Iterator[Hit]:
-        """The hits to show. `statements`: the hits, best first, each followed by those that say the same again."""
+        """Yields the hits to show. `statements`: the hits, best first, each followed by its restatements."""
         for hit, *again in statements:
             yield from self._show_sunk(above=hit.score)
             if hit.id in self._shown:
@@ -63,7 +63,8 @@ class Succession:
         return hit
 
     def _find_successor(self, hit: Hit, again: Sequence[Hit]) -> Hit | None:
-        """The newest that replaces words that are asked for, at the hit's place; None if it stands above already."""
+        """Finds the newest that replaces words that are asked for, at the hit's place; None if it stands above
+        already."""
         found = [later for one in (hit, *again) for later in _list_asked(self._asked, one)]
         if not found:
             return None
@@ -76,13 +77,13 @@ class Succession:
         return _take_place(newer, hit)
 
     def _find_same(self, hit: Hit, others: Iterable[Hit]) -> Hit | None:
-        """One of `others` that says what `hit` says."""
+        """Finds the one of `others` that says what `hit` says."""
         if not self._collapse:
             return None
         return next((one for one in others if near_duplicates([one.memory.words, hit.memory.words])), None)
 
     def _sink(self, hit: Hit) -> None:
-        """Takes from the hit what the name that is left in it earned."""
+        """Subtracts from the hit what the name that is left in it earned."""
         earned = sum(hit.candidate.parts[name].weighted for name in _BY_NAME if name in hit.candidate.parts)
         candidate = hit.candidate.with_part("retired", Contribution(earned, None, -earned))
         self.sunk[hit.id_text] = candidate
@@ -97,7 +98,7 @@ class Succession:
 
 
 def _take_place(newer: Hit, hit: Hit) -> Hit:
-    """The newer one with the score of the place that it takes: the part `successor` is the difference to its own."""
+    """Gives the newer one the score of the place that it takes: the part `successor` is the difference to its own."""
     gain = hit.score - newer.score
     candidate = newer.candidate.with_part("successor", Contribution(gain, None, gain))
     # Rounding may leave the sum slightly off the hit's score.
@@ -107,7 +108,7 @@ def _take_place(newer: Hit, hit: Hit) -> Hit:
 
 
 def _list_asked(asked: frozenset[str], hit: Hit) -> list[Later]:
-    """The newer memories that replace words of the hit, or retired words of it, that the question is about."""
+    """Lists the newer memories that replace words of the hit, or retired words of it, that the question is about."""
     return [
         *(later for later in hit.later if is_about_words(asked, later.words, hit.text)),
         *(later for later in hit.memory.retired_by if _is_about_retired(asked, later.words, hit)),
@@ -123,7 +124,7 @@ def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
 
 
 def _is_about_retired(asked: frozenset[str], words: str, hit: Hit) -> bool:
-    """Tell the same of words that were cut out of the hit: they must share a term with the question."""
+    """Tells the same of words that were cut out of the hit: they must share a term with the question."""
     retired = asked & _terms_of(words)
     return bool(retired) and len(retired) >= len(_asked_of_rest(asked, hit))
 
@@ -135,7 +136,7 @@ def _ranks_by_name(asked: frozenset[str], hit: Hit) -> bool:
 
 
 def _asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
-    """The terms of the question that are left in the hit, without its speaker's name and names in it."""
+    """Returns the terms of the question that are left in the hit, without its speaker's name and names in it."""
     names = _terms_of(" ".join((hit.speaker, *hit.memory.words.names)))
     return (asked & _terms_of(hit.text)) - names
 
@@ -145,7 +146,8 @@ def _terms_of(text: str) -> frozenset[str]:
 
 
 def _clause_of(words: str, text: str) -> str:
-    """The part of `text` between the punctuation marks around `words`: a bare value says nothing of what it is of."""
+    """Returns the part of `text` between the punctuation marks around `words`: a bare value does not name its
+    subject."""
     start = text.find(words)
     if start < 0:
         return words

@@ -1,4 +1,4 @@
-"""Which speakers a question names, where the columns do not know them."""
+"""Finds the speakers that a question names, if the columns do not know them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHERE namespace_id = %(namespace_id)s AND id = ANY(%(ids)s::uuid[]) AND speaker 
 
 
 def find_named(scope: Scope, question: Question, ids: Collection[str]) -> frozenset[str]:
-    """The name keys of the question that name a speaker, by another name of theirs also, and the keys of these
+    """Returns the name keys of the question that name a speaker, also by another name, and the keys of these
     speakers; `ids` are memories that hold its words."""
     if not question.name_keys:
         return frozenset()

@@ -1,7 +1,7 @@
 """Tells by plain words what a question asks for, and whether a text can be its answer, in English and Chinese.
 
-A vector does not tell a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These rules
-do. They never prove that a text answers; they only show that it does not.
+A vector does not separate a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These
+rules do. They never prove that a text answers; they only show that it does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NUMERAL = (
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|dozen|half|once|twice)\b"
 )
-# Each kind of answer has two patterns: questions that ask for it, and texts that hold one.
+# Each kind of answer has two patterns: one for questions that ask for it, one for texts that hold it.
 _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
     kind: (re.compile(asks, re.IGNORECASE), re.compile(holds))
     for kind, asks, holds in (
@@ -74,7 +74,7 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
     )
 }  # fmt: skip
 
-# Kinds that are recognised well enough to say that a text without one is no answer.
+# Kinds whose recognition is reliable enough to reject a text without them.
 _SURE = frozenset(("allergy", "birthday", "home", "phone"))
 
 # Roles in a family, and by office. The words of a line mean the same role.
@@ -164,9 +164,9 @@ def lacks_answer(asked: frozenset[str], held: frozenset[str]) -> bool:
 
 
 def names_nobody_known(question: str, told: str) -> bool:
-    """Tell whether a question names people or things of which `told`, all that was found, names none.
+    """Tells whether a question names people or things that are missing from `told`, the text of everything found.
 
-    Where `told` has Chinese in it a name may be written otherwise there, so nothing is concluded.
+    If `told` has Chinese in it, names may be spelled differently there, so nothing is concluded.
     """
     names = {name.casefold() for name in _CAPITALISED.findall(question)} - _DATES
     return bool(names) and cjk_share(told) == 0 and not any(name in told.casefold() for name in names)
@@ -178,7 +178,7 @@ def asks_for_several(question: str) -> bool:
 
 
 class Subject:
-    """The subject of a question, as far as its words tell: roles, names of speakers, weekdays, numbers."""
+    """Holds the subject of a question, as far as its words tell: roles, names of speakers, weekdays, numbers."""
 
     def __init__(self, question: str, speakers: Sequence[str]) -> None:
         self._asked = [_find(words, question) for words in _WORDS]
@@ -186,7 +186,7 @@ class Subject:
         self._names = _find_names(question, list(dict.fromkeys(filter(None, speakers))))
 
     def may_be(self, text: str, speaker: str) -> bool:
-        """Tell whether `text`, said by `speaker`, may be about it, and not about another role, day or number."""
+        """Tells whether `text`, said by `speaker`, may be about it, and not about another role, day or number."""
         if self._names and speaker and speaker not in self._names and not _find_names(text, self._names):
             return _SOMEBODY.search(text) is not None
         told = [_find(words, f"{speaker}: {text}") for words in _WORDS]
@@ -202,7 +202,7 @@ def _agrees(asked: frozenset[str], told: frozenset[str]) -> bool:
 
 
 def _find_names(text: str, names: Sequence[str]) -> list[str]:
-    """Those of `names` that `text` says: as whole words, in a script without spaces anywhere."""
+    """Finds the `names` that `text` says: as whole words, or anywhere in a script without spaces."""
     lower = text.lower()
     return [
         name

@@ -1,8 +1,8 @@
 """Answers a question in the words of the memories that were found, under a budget.
 
-The rule: of the first memory that can be the answer the sentences are quoted that tell something. A further memory is
-quoted only for a part of the question that those before it leave open, or where the first does not lead it. Nothing is
-put into words of its own but dates. What this rule gets wrong is measured in docs/measure/answers.md.
+The rule: the informative sentences of the first memory that can be the answer are quoted. A further memory is quoted
+only for a part of the question that the earlier ones leave open, or where the first does not lead it. Only dates are
+reworded. docs/measure/answers.md measures the rule's errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Count = Callable[[str], int]
 # The first memory that is quoted needs REACH of the best score; a further one needs NEAR of the first one's.
 REACH, NEAR = 0.6, 0.85
 MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
-# The most sentences of one memory that are read, and that are quoted.
+# The largest numbers of sentences of one memory that are read, and that are quoted.
 MOST_READ, MOST_QUOTED = 8, 4
 
 _CUT = re.compile(r"(?:[,;:]| -| –|—|\.\.\.)\s++|[，；：,;](?=[^\s\d])")
@@ -38,7 +38,7 @@ _MARKS = " ,;:-–—，；："
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """A newer memory: it says `text`, since `said` (aware), in the place of the `words` of an older one."""
+    """Holds a newer memory: it says `text`, since `said` (aware), in the place of the `words` of an older one."""
 
     memory_id: uuid.UUID
     words: str
@@ -48,9 +48,9 @@ class Newer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A memory that was found: its text, who said it and when (aware), and its score, the best first.
+    """Holds a memory that was found: its text, who said it and when (aware), and its score, the best first.
 
-    `label` stands before what is quoted of it; `marked` puts that in quotation marks.
+    `label` stands before the quotes from it; `marked` puts them in quotation marks.
     """
 
     memory_id: uuid.UUID
@@ -65,9 +65,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A sentence that could be quoted: [start, end) of the text of the source at that place.
+    """Holds a sentence that could be quoted: [start, end) of the text of the source at that place.
 
-    `text` has its white space evened out, and is cut where it is long.
+    `text` has its white space normalised, and is cut where it is long.
     """
 
     source: int
@@ -78,7 +78,8 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`quote` stands like this in the memory, and behind it the number `n` in the answer. `said`: when, aware."""
+    """Cites a memory: `quote` is a literal part of it, followed by the number `n` in the answer. `said`: when,
+    aware."""
 
     n: int
     memory_id: uuid.UUID
@@ -89,7 +90,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """An answer: a line for each memory, in the order in which they were found; and its cost."""
+    """Holds an answer: a line for each memory, in the order in which they were found; and its cost."""
 
     text: str
     tokens: int
@@ -97,9 +98,9 @@ class Composed:
 
 
 def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
-    """The sentences that could be quoted of the sources that can be the answer, in order.
+    """Lists the sentences that could be quoted from the sources that can be the answer, in order.
 
-    They tell something: small talk does not, and questions are left out unless there is nothing else.
+    They are informative: small talk is left out, and so are questions unless there is nothing else.
     """
     told = [_tell(question, source, asking=False) for source in sources]
     if not any(told):
@@ -126,9 +127,9 @@ def compose(
     max_tokens: int,
     count: Count,
 ) -> Composed | None:
-    """The excerpts of `found` in at most `max_tokens`; None when there is none, or none fits.
+    """Composes an answer from the excerpts of `found` in at most `max_tokens`; None when there is none, or none fits.
 
-    Where the question asks when, each line says when it was said and what times it names relatively. `likeness`: the
+    If the question asks when, each line says when it was said and what times it names relatively. `likeness`: the
     cosine of each excerpt to the question; None when there are no vectors.
     """
     writer = _Writer(sources, dated=asks_when(question), chinese=cjk_share(question) > 0.5)
@@ -152,7 +153,7 @@ def compose(
 
 
 def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
-    """The sentences of a source that tell something; `asking`: those too that ask more than this question."""
+    """Lists the informative sentences of a source; `asking`: also sentences that ask more than this question."""
     asked = frozenset(terms(question))
     told = [
         one
@@ -166,13 +167,13 @@ def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
 
 
 def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, float]) -> Iterator[Excerpt]:
-    """The excerpts to quote, in the order in which they take their part of the budget: line by line, of each line the
-    likest first. What tells something beside it often holds what was asked.
+    """Yields the excerpts to quote, in the order in which they take their part of the budget: line by line, and within
+    a line the most similar first. Informative sentences near it often hold the answer.
 
-    Nothing is quoted where a kind is asked for that none holds and that is recognised well (`lacks_answer`).
-    The first line is of the first source that holds all kinds of answer that are asked for, else one of them, else of
-    the first. A further one holds a kind that is still open, or is nearly as good: where one thing is asked for, it
-    must be as like the question, too, for the first may be the wrong one.
+    Nothing is quoted if the question asks for a reliably recognised kind that no excerpt holds (`lacks_answer`). The
+    first line is from the first source that holds all kinds of answer that are asked for, else one of them, else from
+    the first. A further one holds a kind that is still open, or is nearly as good: if one thing is asked for, it must
+    also be as similar to the question, for the first may be the wrong one.
     """
     kinds, several = kinds_asked(question), asks_for_several(question)
     lines: dict[int, list[Excerpt]] = {}
@@ -199,13 +200,14 @@ def _even_out(text: str) -> str:
 
 
 def _share_words(question: str, text: str) -> float:
-    """The share (0..1) of the terms of `question` that `text` has."""
+    """Returns the share (0..1) of the terms of `question` that `text` has."""
     asked = frozenset(terms(question))
     return len(asked.intersection(terms(text))) / max(1, len(asked))
 
 
 def _shorten(question: str, text: str, one: Excerpt) -> Iterator[Excerpt]:
-    """Parts of a sentence that has no room, ever longer: from the clause that has most of the question's words on."""
+    """Yields parts of a sentence that does not fit, ever longer, from the clause with most of the question's words
+    on."""
     cuts = [one.start, *(mark.end() for mark in _CUT.finditer(text, one.start, one.end)), one.end]
     clauses = list(pairwise(cuts))
     best = max(range(len(clauses)), key=lambda place: _share_words(question, text[slice(*clauses[place])]))
@@ -224,7 +226,7 @@ class _Writer:
         self._dated = dated
 
     def write(self, chosen: Sequence[Excerpt]) -> tuple[str, list[Citation]]:
-        """The answer and what it quotes."""
+        """Returns the answer and its citations."""
         lines: list[str] = []
         citations: list[Citation] = []
         numbers: dict[uuid.UUID, int] = {}
@@ -243,7 +245,7 @@ class _Writer:
         return "\n".join(lines), citations
 
     def _line(self, place: int, quoted: str, number: int, notes: Sequence[str] = ()) -> str:
-        """The line of the source at `place`."""
+        """Returns the line of the source at `place`."""
         source = self._sources[place]
         if self._dated:
             day = write_day(source.said.date(), chinese=self._chinese)
@@ -252,13 +254,13 @@ class _Writer:
         return f"{source.label}{words} [{number}]{self._in_brackets(notes)}"
 
     def show(self, one: Excerpt) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
-        """Return all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
+        """Returns all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
         source = self._sources[one.source]
         newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
         return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
-        """Find the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
+        """Finds the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
         source = self._sources[quoted[0].source]
         found = []
         for newer in source.newer:
@@ -277,7 +279,8 @@ class _Writer:
         return f"later, {day}: “{_even_out(quote)}” [{number}]"
 
     def _dates(self, quoted: Sequence[Excerpt]) -> list[str]:
-        """The times that excerpts of one source name relatively, each behind its phrase where there are several."""
+        """Lists the times that excerpts of one source name relatively, each behind its phrase where there are
+        several."""
         if not self._dated:
             return []
         said = self._sources[quoted[0].source].said
@@ -297,7 +300,7 @@ class _Writer:
 
 
 def _join_excerpts(text: str, own: Sequence[Excerpt]) -> list[tuple[int, int]]:
-    """[start, end) of each quote: excerpts that only marks part are one."""
+    """Returns [start, end) of each quote, with excerpts joined that only marks separate."""
     quotes: list[tuple[int, int]] = []
     for one in own:
         if quotes and not any(letter.isalnum() for letter in text[quotes[-1][1] : one.start]):

@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, by its words, in English and Chinese."""
+"""Recognises the kind of answer that a question wants, by its words, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from memory.text.analysis import terms
 
-# Index terms of a text that says when something happened.
+# The index terms of texts that say when something happened.
 DATED_TERMS = sorted(
     {
         *terms(
@@ -38,7 +38,7 @@ _RECENT = re.compile(
     r"|最近|最新|目前|现在|如今|上一次|上次",
     re.IGNORECASE,
 )
-# A list that is wanted, not one that is asked about ("what is on my shopping list?"); "every" of things, not of days.
+# Requests for a list, not questions about one ("what is on my shopping list?"); "every" of things, not of days.
 _MANY = re.compile(
     r"(^\W*list\b|\blist(?= (all|the|every|everything|each|my|our|your|of|out|some|any|what|which|me|up)\b)"
     r"|\b(enumerate|summari[sz]e|summary|overview|recap|all (the|of|my|our)|everything"
@@ -48,7 +48,8 @@ _MANY = re.compile(
     r"|哪些|所有|全部|总结|概括|列出|列举|回顾|汇总|多少个",
     re.IGNORECASE,
 )
-# What the agent said; not what it is asked to say now ("can you tell me", "please tell me", 请你告诉我).
+# Questions about the agent's earlier words, not requests to say something now ("can you tell me", "please tell me",
+# 请你告诉我).
 _FROM_AGENT = re.compile(
     r"\b(?:did|have|had) you (?:\w+ )?(?:say|said|tell|told|suggest|recommend|mention|propose|advise|explain|answer"
     r"|provide|give|given|write|written)\w*\b"
@@ -62,15 +63,15 @@ _FROM_AGENT = re.compile(
 
 
 def asks_for_recent(text: str) -> bool:
-    """Whether the newest of several answers is wanted."""
+    """Tells whether the question wants the newest of several answers."""
     return _RECENT.search(text) is not None
 
 
 def asks_for_many(text: str) -> bool:
-    """Whether a list or a summary is wanted: many different memories rather than the best one."""
+    """Tells whether the question wants a list or a summary: many different memories rather than the best one."""
     return _MANY.search(text) is not None
 
 
 def asks_agent(text: str) -> bool:
-    """Whether it is about what the agent itself said."""
+    """Tells whether the question is about the agent's own words."""
     return _FROM_AGENT.search(text) is not None

@@ -1,4 +1,4 @@
-"""Finds what a sentence says outright is over or taken back: "I no longer …", "I sold the car", "forget …", 我把车卖了.
+"""Finds what a sentence explicitly ends or takes back: "I no longer …", "I sold the car", "forget …", 我把车卖了.
 
 Cues are closed lists of words, English and Chinese. Sentences are of bounded length (see `split_sentences`), so that
 the time of the patterns is bounded too. A new value ("the rent is 950 now") is no ending: `governance.update_score`
@@ -21,7 +21,7 @@ _END = (
 )
 _I = r"(?:i|we)"
 _SOFTLY = r"(?:(?:actually|just|also|already|finally|recently|now|really|officially|both)\s+)*"
-# Whoever says so is the subject, which a note leaves out: "Cancelled the gym".
+# The speaker is the subject, which a note leaves out: "Cancelled the gym".
 _DONE_BY_SPEAKER = rf"(?:\b{_I}(?:'ve|\s+have|'m|\s+am|'re|\s+are)?\s+{_SOFTLY}|^\W*{_SOFTLY})"
 _GIVEN_UP = (
     r"(?:(?:stopped|done(?:\s+with)?|through\s+with)(?=\s+\w+ing\b)|quit|gave\s+up(?:\s+on)?|given\s+up(?:\s+on)?|packed\s+in"
@@ -98,7 +98,7 @@ _TRAILING = re.compile(
     r"|in\s+(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:19|20)\d\d)))+$",
     re.IGNORECASE,
 )
-# What only points back names nothing.
+# A phrase that only points back names nothing.
 _POINTS_BACK = re.compile(
     r"^(?:it|them|that|this|these|those|everything|anything|something|all|so|one|him|her|me|us)$"
     r"|^(?:his|her|their|its|that|this|these|those)\s+(?:one|thing|stuff)$",
@@ -116,9 +116,9 @@ _CODE = re.compile(r"[{}<>\\]|\w\(|\(\)|\w\[|[=;|]\s*$|\s==?\s|^\s*[#@*|/]|::|`|
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`thing` is what is over, quoted from the sentence. `request`: the sentence asks to forget it.
+    """Holds an ending: `thing` is quoted from the sentence. `request`: the sentence asks to forget it.
 
-    `verb`: the Chinese verb of what is not done any more ("不去学校了"), which the earlier statement must hold too.
+    `verb`: the Chinese verb of an activity that has stopped ("不去学校了"), which the earlier statement must hold too.
     """
 
     thing: str
@@ -127,13 +127,13 @@ class Ending:
 
     @property
     def terms(self) -> frozenset[str]:
-        """The index terms by which an earlier statement of the thing is recognised; none for "it"."""
+        """Returns the index terms by which an earlier statement of the thing is recognised; none for "it"."""
         return frozenset() if _POINTS_BACK.search(self.thing) else telling_terms(self.thing)
 
 
 @lru_cache(maxsize=1024)
 def find_endings(sentence: str) -> tuple[Ending, ...]:
-    """What `sentence` says is over or takes back; nothing when it asks, supposes, quotes or denies that."""
+    """Finds what `sentence` ends or takes back; nothing when it asks, supposes, quotes or denies that."""
     plain = " ".join(sentence.replace("’", "'").replace("‘", "'").split())
     if _CODE.search(plain):
         return ()
@@ -149,7 +149,7 @@ def find_endings(sentence: str) -> tuple[Ending, ...]:
 
 
 def _find_thing(rule: re.Pattern[str], plain: str) -> list[tuple[str, str]]:
-    """The thing that the rule finds, and its Chinese verb or nothing; at most one."""
+    """Finds the thing that the rule matches, and its Chinese verb or nothing; at most one."""
     match = rule.search(plain)
     if match is None:
         return []
@@ -163,10 +163,10 @@ def _find_thing(rule: re.Pattern[str], plain: str) -> list[tuple[str, str]]:
 
 
 def telling_terms(text: str) -> frozenset[str]:
-    """The index terms of `text` without those of general words and of Chinese grammar."""
+    """Returns the index terms of `text` without those of general words and of Chinese grammar."""
     found = frozenset(terms(text)) - _GENERAL
     pairs = {term for term in found if len(term) > 1 and is_cjk(term[0]) and FUNCTION_CHARACTERS.isdisjoint(term)}
-    # A single Chinese character tells little beside the words that it is part of.
+    # A single Chinese character says little when the words that contain it are known.
     single = {term for term in found if len(term) == 1 and is_cjk(term)}
     latin = {term for term in found if not is_cjk(term[0])}
     return frozenset(latin | pairs | (single if not pairs and not latin else set()))

@@ -13,7 +13,7 @@ from memory.text.sentences import sentence_ends
 # An agent is handed at most this many characters of one memory.
 MAX_HIT_CHARS = 1_000
 ELLIPSIS = "…"
-# The share of a question's terms in a passage, beside the cosine similarity of the two.
+# The weight of the share of a question's terms in a passage, added to their cosine similarity.
 _TERMS_WEIGHT = 0.3
 
 

@@ -1,9 +1,9 @@
 """Checks that a turn says what a fact says: in the same words, from the subject of a statement on.
 
 Ana's "I live in Lisbon with my brother" bears "Ana lives in Lisbon". The two are compared word by word: "I" is the
-speaker's name, "my" its genitive, and one verb may take the ending of the third person. Words that deny, plan or tell
-of the past count like any other, so a fact that drops or adds one says something else. A fact may end before its
-statement does, unless what follows turns it round. What is asked, supposed, quoted or said in jest bears nothing.
+speaker's name, "my" its genitive, and one verb may take the ending of the third person. Words of negation, plans or the
+past count like any other, so a fact that drops or adds one says something else. A fact may end before its statement
+does, unless the following words reverse it. Questions, suppositions, quotations and jokes bear nothing.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _TAKEN_BACK = re.compile(
     r"|never ?mind|i meant|forget (?:that|it)|that was (?:last|years|back)|not really|correction)\b|不对|说错|更正|口误"
 )
 _NUMBER = re.compile(r"\d")
-# Facts add such a date to what was said "yesterday".
+# Facts add such a date to a statement about "yesterday".
 _DATED = re.compile(r"[,，]?\s*(?:\b(?:on|in|since|from|by) )?\(?(\d{4}-\d\d(?:-\d\d)?)\)?")
-# A statement may open with whom it speaks to and when it was.
+# A statement may open with its addressee and its time.
 _OPENING = re.compile(
     r"^(?:(?-i:[A-Z])(?!\w*ly\b|never|seldom|once|someday|no\b|sometimes)\w+,\s+|(?:yesterday|today|tonight|by the way"
     r"|(?:last|this) \w+|(?:in|on) \w+|so|well|and|but|oh|hey|hi|yes|ok(?:ay)?)[,\s]+)+(?=(?:i|we|my|our)\b)",
@@ -98,7 +98,7 @@ _NUMBER_WORDS = {
 
 
 class Wording(NamedTuple):
-    """The parts of a fact that its turns have to say."""
+    """Holds the parts of a fact that its turns have to say."""
 
     holder: str
     value: str
@@ -188,7 +188,7 @@ def _compare(told: str, said: Sequence[str]) -> FactRefusal | None:
             return FactRefusal.UNSUPPORTED
     behind, following = [*_PIECE_END.split(told[end:]), ""][:2]
     if len(_words(following)) < 3:
-        # Too short to be a statement of its own: ", not really".
+        # Too short to be a separate statement: ", not really".
         behind = f"{behind} {following}"
     if _OVER.search(told[end:]):
         return FactRefusal.PAST
@@ -257,8 +257,8 @@ def _with_dates(turn: Turn, text: str) -> str:
 
 
 def agree(one: str, other: str) -> bool:
-    """Tell whether two facts of one holder, attribute and value say the same: one has all words of the other, and both
-    deny, plan or tell of the past, or neither does."""
+    """Tells whether two facts of one holder, attribute and value say the same: one has all words of the other, and
+    both deny, plan or speak of the past, or neither does."""
     one, other = one.lower(), other.lower()
     if _denies(one) != _denies(other) or any(
         bool(cue.search(one)) != bool(cue.search(other)) for cue in (_PLAN, _OVER)

@@ -1,8 +1,8 @@
-"""Questions that ask for a memory by what it is about: for models that learn it, and for asking them again.
+"""Makes questions that ask for a memory by its topic: for models that learn it, and for asking them again.
 
-What a memory is about is a noun phrase of its text: a thing with its article or owner, or a name. A text without one,
-and one whose phrase only makes sense in its conversation ("that", "his car"), has no question. The wording is English,
-or Chinese for a text that is mostly Chinese. Nothing here depends on anything but the text and its speaker.
+A memory's topic is a noun phrase of its text: a thing with its article or owner, or a name. A text without one, and one
+whose phrase only makes sense in its conversation ("that", "his car"), has no question. The wording is English, or
+Chinese for a text that is mostly Chinese. Nothing here depends on anything but the text and its speaker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUESTION_MARKS = ("?", "？")
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’./][^\W_]+)*|[^\w\s]")
 _ARTICLES = frozenset({"the", "my", "our", "a", "an"})
-# Words that end a noun phrase: what joins, what is a verb more often than not, and times.
+# Words that end a noun phrase: conjunctions, words that are mostly verbs, and times.
 _ENDS = STOP_WORDS | frozenset(
     """ago already although always anyway around away back began begin begins bought broke brought built came cannot
     caught chose close closes come cost costs drew either else end ends ever every everyone everything fell felt
@@ -113,14 +113,14 @@ def ask_otherwise(cue: str, *, chinese: bool = False) -> str:
 
 
 def repeat_otherwise(asked: str) -> str:
-    """Return what somebody asked, or asked for, with other words around it."""
+    """Return a person's question or request with other words around it."""
     if not asked.rstrip().endswith(_QUESTION_MARKS):
         return f"我再说一遍：{asked}" if is_chinese(asked) else f"Let me say it again: {asked}"
     return f"我想知道：{asked}" if is_chinese(asked) else f"I would like to know this: {asked}"
 
 
 def report(text: str, speaker: str) -> str:
-    """Return what somebody said, as another tells it; nobody named: the one who is spoken with."""
+    """Return a statement as reported speech; without a speaker's name, as the reader's own ("You said")."""
     if is_chinese(text):
         return f"{speaker or '你'}说过：{text}"
     return f"{speaker or 'You'} said: {text}"
@@ -136,7 +136,7 @@ def _find_english(sentence: str, speaker: str) -> str:
 
 
 def _owned(words: list[str], speaker: str) -> str:
-    """Return the phrase as another says it: what is "my" to its speaker is theirs."""
+    """Return the phrase in the third person: "my" becomes the speaker's name."""
     article = words[0].lower()
     if article == "my" and speaker:
         return " ".join([f"{speaker}'s", *words[1:]])
@@ -146,7 +146,7 @@ def _owned(words: list[str], speaker: str) -> str:
 
 
 def _phrases(words: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the noun phrases, each with its class, the best 0: what is owned or known, names, what is new."""
+    """Yield the noun phrases, each with its class, the best 0: owned or known things, names, new things."""
     for place, word in enumerate(words):
         lower = word.lower()
         if lower in _ARTICLES:
@@ -175,14 +175,14 @@ def _is_name(words: list[str], place: int) -> bool:
     word = words[place]
     if len(word) < 2 or not word[0].isupper() or "'" in word or word.lower() in _ENDS | _TIMES:
         return False
-    # The first word of a sentence has a capital whatever it is, and a name between commas is who is spoken to.
+    # The first word of a sentence is always capitalised, and a name between commas is the addressee.
     return place > 0 and words[place - 1].lower() in _PREPOSITIONS
 
 
 def _run(words: list[str], article: int) -> list[str]:
     """Return the words of a noun phrase behind its article, up to what may be the verb; none if that is unclear."""
     run: list[str] = []
-    # Behind a preposition stands no verb.
+    # Verbs never follow a preposition.
     is_object = article > 0 and words[article - 1].lower() in _PREPOSITIONS
     for place, word in enumerate(words[article + 1 :], article + 1):
         lower = word.lower()
@@ -191,7 +191,7 @@ def _run(words: list[str], article: int) -> list[str]:
         if len(run) == MAX_WORDS:
             return []
         if run and not is_object and _INFLECTED.search(lower):
-            # A plural with its auxiliary is a noun. Else what stands before may be no noun without it.
+            # A plural before its auxiliary is a noun. Otherwise the words before it may be no noun without it.
             if words[place + 1 : place + 2] and words[place + 1].lower() in _AUXILIARIES:
                 return [*run, word]
             return run if len(run) > 1 else []

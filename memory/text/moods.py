@@ -1,6 +1,7 @@
-"""Tells why a statement can't end or update an earlier one: it asks, supposes, quotes, adds, recalls, or holds for now.
+"""Finds the moods that keep a statement from ending or updating an earlier one: it asks, supposes, quotes, adds,
+recalls, or holds for now.
 
-English and Chinese, by closed lists of words. A statement without any of these says what is so from now on.
+English and Chinese, by closed lists of words. A statement without any of these asserts something from now on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from memory.text.sentences import is_question
 
 
 class Mood(StrEnum):
-    """What a statement does instead of saying what is so."""
+    """Lists the acts of a statement other than an assertion."""
 
     ASKS = "it asks"
     SUPPOSES = "it supposes, wishes, plans or jokes"
@@ -65,7 +66,7 @@ _FIND = {mood: re.compile(pattern, re.IGNORECASE) for mood, pattern in _PATTERNS
 
 @lru_cache(maxsize=1024)
 def find_moods(sentence: str) -> frozenset[Mood]:
-    """The moods of `sentence`; none when it plainly says what is so."""
+    """Finds the moods of `sentence`; none when it is a plain assertion."""
     plain = sentence.replace("’", "'")
     found = {mood for mood, pattern in _FIND.items() if pattern.search(plain)}
     if is_question(plain):

@@ -1,4 +1,4 @@
-"""What stands in and beside English names: words that give away what kind of name it is, and words that are none."""
+"""Lists words in and around English names: words that give away the kind of a name, and words that are none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROLES = frozenset(
     investigator supervisor vice team teams department staff phase step week day chapter section part level version
     review session meeting report plan strategy schedule update summary""".split()
 )
-# Before a person's name they belong to it.
+# Ranks that belong to the person's name after them.
 RANKS = frozenset("sultan king queen prince princess archduke duke president senator emperor pope instructor".split())
 ORGANISATION_ENDS = frozenset(
     """inc corp corporation llc ltd gmbh ag plc co company university college institute academy hospital clinic bank
@@ -41,9 +41,9 @@ PLACE_ENDS = frozenset(
 )
 PLACE_BEGINNINGS = frozenset("mount mt lake port cape fort".split())
 FIRM_ENDS = frozenset("inc corp corporation llc ltd gmbh plc".split())
-# What stands in a form or on a button.
+# Words of forms and buttons.
 FORM_WORDS = frozenset("your my our name address number email phone date click button menu tab".split())
-# The name of a book, a film, a song or a game follows.
+# Words before the name of a book, a film, a song or a game.
 NEAR_WORK = re.compile(
     r"\b(?:books?|novels?|movies?|films?|tv shows?|series|songs?|albums?|games?|poems?|podcasts?|paintings?|pieces?"
     r"|documentar(?:y|ies)|(?:re-?)?read(?:ing)?|watch(?:ed|ing)?|called|titled|listen(?:ed|ing)?|saw|seen|loved?"
@@ -55,7 +55,7 @@ OF_A_PROJECT = frozenset(
     overview
     scope structure setup description goals updates team based gutenberg""".split()
 )
-# How words of plans and headings end.
+# Endings of words in plans and headings.
 ABSTRACT = re.compile(r"(?:tion|ment|ness|ship|ance|ence|er|or|ing|ity|sis|gy|ware|care)s?$")
 NO_THING = re.compile(r"(?:Error|Exception|Warning|[A-Z]s)$|\b(?:Goals?|Tips?|Skills|Steps?|Questions?|Pages?)$")
 PROJECT_ENDS = frozenset("project initiative platform".split())
@@ -115,7 +115,7 @@ CAMEL = re.compile(
     r"(?!\w*(?:Error|Exception|Warning)\b)(?:(?:i|e)?[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z]{2,}[A-Za-z]*|i[A-Z][a-z]+)"
 )
 
-# What a sentence begins with, so that its capital says nothing.
+# Words that begin sentences, so that their capital says nothing.
 OPENERS = frozenset(
     """a an he she they we you it the this that these those my your his her its our their when while after before
     since if although though

@@ -1,4 +1,4 @@
-"""What names are made of: when two spellings are one name, and the word lists that tell names from other words."""
+"""Defines when two spellings are one name, and the word lists that separate names from other words."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class NameMatch(NamedTuple):
-    """A name at text[start:end]. `weight` says how sure its kind is: 3 it is said, 2 by a word list or the name's own
-    last word, 1 by the words beside it, 0 by its shape only. A speaker stands at [0:0]."""
+    """Holds a name at text[start:end]. `weight` is the confidence in its kind: 3 it is said, 2 by a word list or the
+    name's own last word, 1 by the words around it, 0 by its shape only. A speaker stands at [0:0]."""
 
     start: int
     end: int
@@ -39,10 +39,10 @@ class NameMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Word lists that extraction consults; all Latin ones are name keys (`name_key`).
+    """Holds the word lists that extraction consults; all Latin ones are name keys (`name_key`).
 
-    `places` are in either language. `chinese_words` are what Chinese text is cut into, `chinese_names` those of them
-    that are names only; `surnames` those of Chinese families.
+    `places` are in either language. `chinese_words` segment Chinese text; `chinese_names` are the subset that are only
+    names; `surnames` are those of Chinese families.
     """
 
     first_names: Container[str] = frozenset()
@@ -54,13 +54,13 @@ class Lexicon:
     chinese_names: Container[str] = frozenset()
 
     def is_common(self, word: str) -> bool:
-        """Whether `word` (small letters), or what it is the plural of, is an everyday English word."""
+        """Tells whether `word` (small letters), or its singular, is an everyday English word."""
         return word in self.common_words or (word.endswith("s") and word[:-1] in self.common_words)
 
 
 def name_key(name: str) -> str:
-    """What two spellings of one name share: width, case, accents, a title, a possessive and marks around it are no
-    part of it. Empty when nothing is left."""
+    """Returns the key that all spellings of a name share: without differences of width, case and accents, a title, a
+    possessive and marks around it. Empty when nothing is left."""
     if name.isascii():
         plain = name.strip(_EDGES).lower()
         plain = " ".join((_POSSESSIVE.sub("", plain) if "'" in plain else plain).split())
@@ -72,16 +72,16 @@ def name_key(name: str) -> str:
 
 
 def speaker_key(speaker: str) -> str:
-    """The name key by which questions name a speaker; empty for one without a letter in the name."""
+    """Returns the name key by which questions name a speaker; empty for one without a letter in the name."""
     key = name_key(speaker)
     return key if _LETTER.search(key) else ""
 
 
 def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
-    """The name keys of all runs of `most` of the `words` or fewer, longest first, each with its length in words; empty
-    ones too. The words have no spaces in them."""
+    """Yields the name keys of all runs of up to `most` of the `words`, longest first, each with its length in words;
+    empty ones too. The words have no spaces in them."""
     small = " ".join(words).lower()
-    # Where no word is changed within a run, one key for each run need not be made from the letters up.
+    # If no word changes within a run, its key is joined from the parts, without normalising it again.
     is_plain = small.isascii() and "'" not in small and not _TITLE.search(small)
     parts = small.split(" ") if is_plain else list(words)
     for size in range(min(most, len(words)), 0, -1):
@@ -91,15 +91,15 @@ def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
 
 
 def is_wide(name: str) -> bool:
-    """Whether `name` is written in Chinese, Japanese or Korean characters, at least in part."""
+    """Tells whether `name` is written in Chinese, Japanese or Korean characters, at least in part."""
     return _WIDE.search(name) is not None
 
 
 def words_of(key: str) -> list[str]:
-    """The words of a name key; a Chinese name is one word."""
+    """Returns the words of a name key; a Chinese name is one word."""
     return key.split()
 
 
 def initials(key: str) -> str:
-    """The first letters of a key's words, without small words: "island media group" gives "img"."""
+    """Returns the first letters of a key's words, without small words: "island media group" gives "img"."""
     return "".join(word[0] for word in key.split() if word not in ("of", "the", "and", "for", "de"))

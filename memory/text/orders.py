@@ -1,9 +1,9 @@
-"""Standing orders: sentences that tell an agent how to do its work from now on, in English and Chinese.
+"""Recognises standing orders: sentences that tell an agent how to do its work from now on, in English and Chinese.
 
-An order has a verb of what agents do, or are not to do, and something that makes it general: "always", "never",
-"whenever", 以后, 一律, a prohibition. What is to be done once ("Don't send it yet"), what the speaker or others do ("I
-never …", 她总是…), set phrases ("Never mind", 别客气) and questions are none. The patterns look at sentences of bounded
-length, so that the time is linear in the length of a text.
+An order has a verb of an agent's work, and something that makes it general: "always", "never", "whenever", 以后, 一律,
+a prohibition. One-time requests ("Don't send it yet"), habits of the speaker or others ("I never …", 她总是…), set
+phrases ("Never mind", 别客气) and questions are none. The patterns look at sentences of bounded length, so that the
+time is linear in the length of a text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_CHARS = 2_000
 
 
 def _joined(pattern: str) -> str:
-    """`pattern` without its line breaks and what is indented behind them."""
+    """Returns `pattern` without its line breaks and the indentation behind them."""
     return re.sub(r"\s*\n\s*", "", pattern)
 
 
@@ -87,7 +87,7 @@ _ENGLISH = tuple(
         # "Whenever you book a hotel, check …", "If I ask for …, only suggest …"
         rf"{_EACH_TIME}(?:you|i|we|someone|somebody|anyone|a|an|the|my|it) [^,.;]{{2,60}}, ?(?:then )?{_PLEASE}"
         rf"(?:{_ADDRESSEE}|do not |don't |always |never |only )?{_VERBS}\b(?! (?:for hours|about))",
-        # "Don't use emojis …", "You must not recommend …": prohibitions name what is not to be done.
+        # "Don't use emojis …", "You must not recommend …": prohibitions name the forbidden act.
         rf"(?:do not|don't|you (?:must|should|may|can|shall) not|you (?:mustn't|can't|shouldn't)"
         rf"|(?:i want|i need|i would like|i'd like|i'd prefer) you not to) {_VERBS} \w+ \w+",
         r"stop (?:calling|using|sending|asking|adding|suggesting|recommending|booking|sharing|mentioning|repeating"

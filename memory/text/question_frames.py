@@ -1,10 +1,10 @@
-"""What questions have in common, whatever they are about: questions without content, in English and Chinese.
+"""Removes the common form of questions from their vectors, by questions without content, in English and Chinese.
 
-The vector of "What would you recommend for my trip to Oslo?" lies near everything that asks or recommends. What a
-question shares with the empty questions of its kind tells no memory from another, so it is taken out before memories
-are compared (as relevance models discount terms that every query has, and as query banks discount what is near to
-every query: Bogolin et al. 2022, "Cross Modal Retrieval with Querybank Normalisation"). Their words count half: a
-memory that holds "recommend" or "plan" is met by accident, however rare the word is among memories.
+The vector of "What would you recommend for my trip to Oslo?" lies near everything that asks or recommends. The part
+that a question shares with the empty questions of its kind separates no memories, so it is taken out before memories
+are compared (as relevance models discount terms that every query has, and as query banks discount what is near to every
+query: Bogolin et al. 2022, "Cross Modal Retrieval with Querybank Normalisation"). Their words count half: a memory that
+holds "recommend" or "plan" is met by accident, however rare the word is among memories.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 
 from memory.text.analysis import terms
 
-# So much of the frame is taken out. From 0.5 to 0.8, and with any half of the frames, all sets gain about the same.
+# The share of the frame that is taken out. From 0.5 to 0.8, and with any half of the frames, all sets gain about the
+# same.
 SHARE = 0.6
-# A question of which less is left without the names in it asks for nothing else.
+# If less of a question's vector is left without its names, it asks for nothing else.
 LEAST_LEFT = 0.4
-# What a word of a frame is worth of any other's weight in the search by words.
+# The weight of a frame's word in the search by words, relative to any other word.
 TERM_WORTH = 0.5
-# How much nearer frames count more: weights are the softmax of SHARPNESS × cosine.
+# The sharpness of the weights of nearer frames, which are the softmax of SHARPNESS × cosine.
 SHARPNESS = 15.0
 
 FRAMES = (
@@ -120,8 +121,8 @@ FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
 
 
 def take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """`vector` of a question, float32 [dimensions], without its part in the space of the vectors of `names` (float32
-    [names, dimensions]); as it is where hardly anything else is asked. All are of unit length."""
+    """Removes from `vector` of a question, float32 [dimensions], its part in the space of the vectors of `names`
+    (float32 [names, dimensions]); unchanged where hardly anything else is asked. All are of unit length."""
     basis, _ = np.linalg.qr(names.T)
     left = vector - basis @ (basis.T @ vector)
     length = float(np.linalg.norm(left))
@@ -129,8 +130,8 @@ def take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def take_out(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """`vectors` of questions, float32 [questions, dimensions], without what they share with the nearest of `frames`
-    (float32 [frames, dimensions]); all rows are of unit length."""
+    """Removes from `vectors` of questions, float32 [questions, dimensions], the part that they share with the
+    nearest of `frames` (float32 [frames, dimensions]); all rows are of unit length."""
     likeness = SHARPNESS * (vectors @ frames.T)
     shares = np.exp(likeness - likeness.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)

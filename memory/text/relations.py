@@ -1,4 +1,4 @@
-"""Finds what text says between its names: who works where, who is whose sister, and which names are one.
+"""Finds the relations between the names in a text: who works where, who is whose sister, and which names are one.
 
 Names are replaced by single signs, one range of signs for each kind, so that a pattern can ask for a person or a place
 (the pattern method of Hearst 1992). Few patterns and narrow ones: questions and conditions say nothing.
@@ -15,12 +15,13 @@ from memory.text.chinese_names import KINSHIP as CHINESE_KINSHIP
 from memory.text.names import NameMatch, initials, is_wide, name_key
 from memory.text.sentences import is_question, sentence_ends
 
-# The subject or object of a relation that is the speaker, who need not have a name.
+# Stands for the speaker as the subject or object of a relation; the speaker need not have a name.
 SPEAKER = -1
 
 
 class RelationMatch(NamedTuple):
-    """`subject` and `object` are places in the list of names, or SPEAKER; `ended`: it was so and is no more."""
+    """Holds a relation: `subject` and `object` are places in the list of names, or SPEAKER; `ended`: it no longer
+    holds."""
 
     subject: int
     predicate: Predicate
@@ -30,7 +31,7 @@ class RelationMatch(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """The names `name` and `other` (places in the list of names; `other` may be SPEAKER) are one entity's."""
+    """Says that `name` and `other` (places in the list of names; `other` may be SPEAKER) are names of one entity."""
 
     name: int
     other: int
@@ -187,7 +188,7 @@ _BRACKETED = re.compile(rf"(?P<s>{_X})[》”\"]? ?[(（](?P<o>{_X})[)）]")
 
 
 def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]:
-    """The relations that the sentences of `text` state between the names in them, each once."""
+    """Finds the relations that the sentences of `text` state between the names in them, each once."""
     stated: dict[tuple[int, Predicate, int], RelationMatch] = {}
     for sentence in _sign_sentences(text, found):
         if is_question(sentence):
@@ -207,7 +208,7 @@ def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]
 
 
 def find_aliases(text: str, found: Sequence[NameMatch]) -> list[Alias]:
-    """The names that `text` says are one entity's. Two full names of people never are."""
+    """Finds the names that `text` says are one entity's. Two full names of people never are."""
     aliases: list[Alias] = []
     for sentence in _sign_sentences(text, found):
         for pattern in _ALIASES:
@@ -232,7 +233,7 @@ def _may_be_one(alias: Alias, found: Sequence[NameMatch]) -> bool:
 
 
 def _sign_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
-    """The sentences that hold names, with a sign for each."""
+    """Yields the sentences that hold names, with a sign for each."""
     parts: list[str] = []
     ends = {*sentence_ends(text), *(match.end() for match in re.finditer("\n", text)), len(text)}
     at = 0
@@ -254,7 +255,7 @@ def _sign_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
 
 
 def _index(sign: str | None, found: Sequence[NameMatch]) -> int:
-    """The place in `found` of a sign; SPEAKER for a pronoun and for nothing."""
+    """Returns the place in `found` of a sign; SPEAKER for a pronoun and for nothing."""
     if sign is None or not _NAME.fullmatch(sign):
         return SPEAKER
     return (ord(sign) - _FIRST) % _RANGE

@@ -20,7 +20,7 @@ _CLAUSE_END = re.compile(r"[,;:]\s++|[，、：—–]++\s*+")
 _BULLET = re.compile(r"^(?:[-*•·>#]++\s++|\(?\d{1,3}[.)、]\s*+(?!\d))++")
 _WIDE_ENDS = frozenset("。！？；")
 
-# Abbreviations that never end a sentence, and those that do not when a number follows ("No. 5", "Jan. 3").
+# Abbreviations that never end a sentence, and others that do not before a number ("No. 5", "Jan. 3").
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st mt sr jr gen col sgt rev hon vs cf e.g i.e eg ie approx".split())
 _NUMBER_ABBREVIATIONS = frozenset(
     "no nos fig figs eq sec ch vol p pp jan feb mar apr jun jul aug sep sept oct nov dec".split()
@@ -36,7 +36,7 @@ _FILLER = re.compile(
 )
 _VOCATIVE = re.compile(r"^[A-Z][a-z]{1,14}[,!]\s++(?=\S)")
 
-# Openings that leave nothing to keep, whatever follows in so short a sentence.
+# Openings of short sentences that are not worth keeping, whatever follows.
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|greetings|cheers|thx|thanks(?! to\b)|thank you|bye|goodbye|see (?:you|ya)|take care|best of luck"
     r"|good (?:morning|afternoon|evening|night|day|luck|job|point|idea|for you)|well done|way to go|same here|me too"
@@ -68,7 +68,7 @@ _QUESTION_END = re.compile(r"(?:[?？][!！?？]*|吗[。.!！~]*)[\"'”’」�
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of `text` in reading order, without list bullets, each at most MAX_SENTENCE_CHARS long.
+    """Splits `text` into its sentences in reading order, without list bullets, each at most MAX_SENTENCE_CHARS long.
 
     A sentence that is too long is cut at its commas; a piece without any is clipped with an ellipsis.
     """
@@ -81,13 +81,14 @@ def split_sentences(text: str) -> list[str]:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Where the sentences of `text` end, in characters, behind their marks; not the end of a last one without mark."""
+    """Finds the ends of the sentences of `text`, in characters, behind their marks; not that of a last one without
+    mark."""
     return [match.end() for match in _END.finditer(text) if _ends_sentence(text, match)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of `text` stand, as (start, end) in characters: without list bullets and the spaces around
-    them. Those of more than MAX_SENTENCE_CHARS are left out."""
+    """Finds the sentences of `text`, as (start, end) in characters: without list bullets and the spaces around them.
+    Sentences of more than MAX_SENTENCE_CHARS are left out."""
     spans: list[tuple[int, int]] = []
     start = 0
     for end in (*sentence_ends(text), len(text)):
@@ -101,7 +102,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def strip_fillers(sentence: str) -> str:
-    """`sentence` without the interjections it opens with ("Oh, yeah, …", "嗯，…") and the name called after them."""
+    """Removes the interjections that `sentence` opens with ("Oh, yeah, …", "嗯，…") and the name called after them."""
     stripped = _FILLER.sub("", sentence)
     if stripped == sentence:
         return sentence
@@ -110,17 +111,17 @@ def strip_fillers(sentence: str) -> str:
 
 
 def is_question(sentence: str) -> bool:
-    """Whether `sentence` only asks: a request ("please …?", "请…？") is not a question."""
+    """Tells whether `sentence` only asks: a request ("please …?", "请…？") is not a question."""
     return _QUESTION_END.search(sentence[-24:]) is not None and _REQUEST.search(sentence) is None
 
 
 def is_first_person(sentence: str) -> bool:
-    """Whether the speaker of `sentence` speaks of themselves or of their group."""
+    """Tells whether the speaker of `sentence` speaks of themselves or of their group."""
     return _FIRST_PERSON.search(sentence.replace("’", "'")) is not None
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Whether `sentence` is a greeting, thanks, a wish or a bare agreement, with too little else to be kept."""
+    """Tells whether `sentence` is a greeting, thanks, a wish or a bare agreement, with too little else to be kept."""
     plain = sentence.replace("’", "'")
     if any(map(str.isdigit, plain)):
         return False
@@ -131,7 +132,7 @@ def is_small_talk(sentence: str) -> bool:
 
 
 def is_reaction(sentence: str) -> bool:
-    """Whether `sentence` comments on what another said ("That must have been great!", "你真厉害！")."""
+    """Tells whether `sentence` comments on another's words ("That must have been great!", "你真厉害！")."""
     plain = sentence.replace("’", "'")
     return _REACTION.match(plain) is not None and _FIRST_PERSON.search(plain) is None
 

@@ -1,8 +1,8 @@
-"""The statements of a session that a card may hold: quoted sentences with their speaker, day, sources and weight.
+"""Finds the statements of a session that a card may hold: quoted sentences with speaker, day, sources and weight.
 
-A statement's weight is a product of what speaks for it: who says it (ROLE_WEIGHTS), of which kind it is
-(BUCKET_WEIGHTS), how it looks (`salience.quality`: first person, names, numbers and dates), that it answers a question
-or opens the session, and that it was said again.
+A statement's weight is a product of factors: who says it (ROLE_WEIGHTS), of which kind it is (BUCKET_WEIGHTS), how it
+looks (`salience.quality`: first person, names, numbers and dates), that it answers a question or opens the session, and
+that it was said again.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BUCKET_WEIGHTS = {
     "risks": 1.3,
     "actions": 1.1,
 }
-# In the turn after another's question; and in the first turns of a session, which name its subject.
+# Applied in the turn after another's question; and in the first turns of a session, which name its subject.
 ANSWER_WEIGHT = 1.1
 OPENING_WEIGHT = 1.3
 OPENING_TURNS = 2
-# The logarithm of how many turns say it, times this, is added.
+# Multiplies the logarithm of how many turns say it, which is added.
 REPETITION_WEIGHT = 0.2
 
 _PREFIX = re.compile(r"(?P<speaker>[^\s():：]{1,24}(?: [^\s():：]{1,24}){0,2})?(?: ?\((?P<day>\d{4}-\d{2}-\d{2})\))?: ")
@@ -46,7 +46,7 @@ _YES_NO = re.compile(r"(?:yes|yeah|yep|yup|no|nope|nah)\b|是的?|对|有|没有
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One memory of a session: its id, its text, who said it, in which role (user|agent|system|tool), and when."""
+    """Holds one memory of a session: its id, text, speaker, role (user|agent|system|tool), and time."""
 
     id: str
     text: str
@@ -57,7 +57,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SummaryStatement:
-    """A sentence of one of the BUCKETS; `day` (ISO 8601) is when it was said, empty if that is not known."""
+    """Holds a sentence of one of the BUCKETS; `day` (ISO 8601) is when it was said, empty if that is not known."""
 
     bucket: str
     body: str
@@ -68,7 +68,8 @@ class SummaryStatement:
     weight: float
 
     def item(self, with_day: bool) -> str:
-        """As a card quotes it: "Speaker (YYYY-MM-DD): sentence"; a sentence that tells its date needs no day."""
+        """Returns it as a card quotes it: "Speaker (YYYY-MM-DD): sentence"; a sentence that names its date needs no
+        day."""
         day = f"({self.day})" if with_day and self.day and not first_date(self.body) else ""
         label = " ".join(filter(None, (self.speaker, day)))
         return f"{label}: {self.body}" if label else self.body
@@ -81,9 +82,8 @@ def statement_of(item: str) -> str:
 
 
 def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[SummaryStatement]:
-    """Those of an `earlier` card and of the `turns` after it, oldest first: one of those that say the same, and none
-    that a later one says has changed.
-    """
+    """Merges the statements of an `earlier` card and of the `turns` after it, oldest first: one of each that say the
+    same, without any that a later one changes."""
     found = [*_previous(earlier), *_new(turns, opening=not any(earlier.get(bucket) for bucket in BUCKETS))]
     return _without_superseded(_without_duplicates(found))
 
@@ -118,7 +118,7 @@ def _new(turns: Sequence[Turn], *, opening: bool) -> Iterator[SummaryStatement]:
 def _answer(
     question: tuple[str, Turn], sentence: str, turn: Turn, names: frozenset[str], *, factor: float
 ) -> SummaryStatement | None:
-    """`sentence` quoted with the question it answers, if it says too little without and the question says something."""
+    """Quotes `sentence` with the question it answers, if it says too little without and the question says something."""
     text, asked = question
     terms = salience.content_terms(sentence) - names
     asked_terms = salience.content_terms(text) - names
@@ -147,7 +147,7 @@ def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, fact
 
 
 def _previous(earlier: Mapping[str, Any]) -> Iterator[SummaryStatement]:
-    """The items of an earlier card, oldest day first; anything that is not a string is passed over."""
+    """Yields the items of an earlier card, oldest day first; anything that is not a string is passed over."""
     only_day = _only_day(earlier)
     all_sources = earlier.get("sources")
     found: list[SummaryStatement] = []
@@ -176,7 +176,7 @@ def _previous(earlier: Mapping[str, Any]) -> Iterator[SummaryStatement]:
 
 
 def _only_day(card: Mapping[str, Any]) -> str:
-    """The day of a card that is of a single day, else nothing."""
+    """Returns the day of a card that is of a single day, else nothing."""
     period = card.get("period")
     first, last = (period.get("from"), period.get("to")) if isinstance(period, Mapping) else (None, None)
     days = {moment[:10] for moment in (first, last) if isinstance(moment, str)}
@@ -185,12 +185,13 @@ def _only_day(card: Mapping[str, Any]) -> str:
 
 
 def strings(value: object) -> list[str]:
-    """The strings of a list that may be anything, without empty ones."""
+    """Lists the strings of a list that may hold anything, without empty ones."""
     return [item for item in value if isinstance(item, str) and item] if isinstance(value, list) else []
 
 
 def _without_duplicates(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
-    """One statement, the newest, for near-identical ones, with the sources of all; repetition adds to its weight."""
+    """Keeps one statement, the newest, for near-identical ones, with the sources of all; repetition adds to its
+    weight."""
     keys = [
         (
             cues.is_negated(statement.body),
@@ -212,7 +213,7 @@ def _without_duplicates(statements: Sequence[SummaryStatement]) -> list[SummaryS
 
 
 def _without_superseded(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
-    """`statements` (oldest first) without those that a later one says have changed."""
+    """Drops from `statements` (oldest first) every one that a later one changes."""
     weights = salience.term_weights([statement.terms for statement in statements])
     index: dict[str, deque[int]] = {}
     dropped: set[int] = set()

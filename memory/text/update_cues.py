@@ -78,5 +78,5 @@ TELLING = frozenset(("now", "no longer", "from then", "at last", "changes", "ove
 
 @lru_cache(maxsize=1024)
 def cues(sentence: str) -> frozenset[str]:
-    """The names of the CUES in `sentence`."""
+    """Finds the names of the CUES in `sentence`."""
     return frozenset(name for name, pattern in _FIND.items() if pattern.search(sentence))

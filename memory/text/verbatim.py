@@ -1,4 +1,4 @@
-"""Finds what one text has taken over from another word for word, and the identifiers that a text holds."""
+"""Finds the parts that one text copies from another word for word, and the identifiers that a text holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHOLE = QUOTED_WORDS * QUOTED_CHARACTERS
 
 
 def find_identifiers(text: str) -> list[str]:
-    """E-mail addresses, and numbers and codes long enough to stand for one thing, each once, as they are written.
+    """Finds e-mail addresses, and numbers and codes long enough to stand for one thing, each once, as they are written.
 
     A year, a date, a price and a time are too short or too common, and are left out.
     """
@@ -51,7 +51,7 @@ def is_quoted(source: str, reply: str) -> bool:
 
 
 def _list_runs(tokens: list[str]) -> list[list[str]]:
-    """Every shortest run of tokens that is long enough to be a quotation."""
+    """Lists every shortest run of tokens that is long enough to be a quotation."""
     runs: list[list[str]] = []
     start = weight = 0
     for end, token in enumerate(tokens, start=1):

@@ -1,4 +1,4 @@
-"""Memories that contradict others, side by side: staff say which holds, or that all do."""
+"""Shows memories that contradict others, side by side: staff say which holds, or that all do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTLED = {"newer": "The newer holds.", "older": "The older holds.", "all": "All
 
 
 def waiting(request: HttpRequest) -> QuerySet[Memory]:
-    """Memories that wait for this decision, the oldest first."""
+    """Returns the memories that wait for this decision, the oldest first."""
     return Memory.objects.reachable_by(staff_access(request)).filter(review=Review.CONTRADICTION).order_by("pk")
 
 
@@ -71,7 +71,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
 
 
 def _others(memory: Memory) -> list[Memory]:
-    """List what it contradicts or is contradicted by, the newest link first."""
+    """Lists the memories that contradict it or that it contradicts, the newest link first."""
     links = MemoryLink.objects.filter(
         Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id, kind=LinkKind.CONTRADICTS
     )
@@ -91,7 +91,7 @@ def _when(memory: Memory) -> tuple[Any, uuid.UUID]:
 
 
 def _settle(request: HttpRequest) -> HttpResponse:
-    """Has one supersede the other, or all hold; the review flag of each is taken off."""
+    """Supersedes one by the other, or lets all hold; the review flag of each is taken off."""
     here = reverse("admin:memory_memory_contradictions")
     decision, ids = request.POST.get("decision", ""), [request.POST.get(name, "") for name in ("memory", "other")]
     if decision == "keep":

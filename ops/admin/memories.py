@@ -1,4 +1,4 @@
-"""Memories: find, correct, curate. Every change goes through the services of `memory`."""
+"""Lets staff find, correct and curate memories. Every change goes through the services of `memory`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from ops.admin.texts import note_opened
 from ops.differences import difference
 
 SIMILAR = 8
-# What stands in the place of a column or field for who may not read texts.
+# Replaces a column or field for users who may not read texts.
 HIDDEN = {
     "speaker": "hidden_speaker",
     "former_versions": "hidden_versions",
@@ -57,18 +57,18 @@ HIDDEN = {
 
 
 class MemoryChangeList(CappedChangeList):
-    """Fetches the beginning of the texts only, or how long they are for who may not read them."""
+    """Fetches the beginning of the texts only, or their lengths for users who may not read them."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         rows = super().get_queryset(request, exclude_parameters)
-        # A little more than is shown, for white space is folded.
+        # A little more than is shown, because white space is folded.
         shown = {"start": Left("text", 2 * EXCERPT_CHARS)} if reads_text(request) else {"characters": Length("text")}
         return rows.defer("text", "terms", "metadata", "content_hash").annotate(**shown)
 
 
 @admin.register(Memory)
 class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
-    """Memories of the namespaces that staff reach, newest first."""
+    """Administers the memories of the namespaces that staff reach, newest first."""
 
     form = MemoryForm
     list_display = ("start_of_text", "speaker", "session_link", "standing", "weight", "when")
@@ -118,7 +118,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return MemoryChangeList
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's own, the contradictions, and the part of a page that shows similar memories."""
+        """Adds the contradictions, and the part of a page that shows similar memories, to the admin's own URLs."""
         view = self.admin_site.admin_view
         own = [
             path("contradictions/", view(self.contradictions_view), name="memory_memory_contradictions"),
@@ -128,12 +128,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return [*own, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """With what became of one's latest bulk action."""
+        """Adds the result of the user's latest bulk action."""
         toast = latest(member(request), now=timezone.now()) if request.method == "GET" else None
         return super().changelist_view(request, {"toast": toast, **(extra_context or {})})
 
     def contradictions_view(self, request: HttpRequest) -> HttpResponse:
-        """One pair after the other."""
+        """Shows one pair after the other."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         context = {**self.admin_site.each_context(request), "opts": self.opts}
@@ -145,17 +145,18 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return [HIDDEN.get(str(name), name) if not reads_text(request) else name for name in self.list_display]
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Tags are metadata: who may not read that does not find out by a filter which there are."""
+        """Hides the filter by tags from users who may not read metadata: it would reveal which tags exist."""
         return [one for one in self.list_filter if one is not filters.TagFilter or reads_text(request)]
 
     def get_form(self, request: HttpRequest, obj: Memory | None = None, change: bool = False, **kwargs: Any) -> Any:
-        """Who may not read the text is not asked for it."""
+        """Omits the text field for users who may not read the text."""
         if not reads_text(request):
             kwargs["form"] = ReasonForm
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
-        """Who may only look is not asked for a reason; who may not read sees no text, former text or metadata."""
+        """Omits the reason for users who may only look, and the text, former text and metadata for users who may not
+        read."""
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
         preference = ("preference_shown",) if obj is not None and obj.is_preference else ()
@@ -190,9 +191,9 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Without the admin's own transaction: the service embeds before it opens one.
+        """Skips the admin's own transaction: the service embeds before it opens one.
 
-        With what of the memory holds no longer.
+        Adds the parts of the memory that no longer hold.
         """
         memory = self.get_object(request, unquote(object_id)) if object_id and is_uuid(unquote(object_id)) else None
         extra_context = {**(extra_context or {}), "retired": retired.parts(request, memory) if memory else None}
@@ -213,7 +214,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         )
 
     def hold_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Has what a newer memory took of this one hold again, all of it or one part."""
+        """Restores what a newer memory retired of this one, all of it or one part."""
         memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
         if memory is None:
             raise Http404
@@ -222,7 +223,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return retired.hold(request, memory)
 
     def similar_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """The memories nearest to one, for its page to load when it is looked at."""
+        """Shows the memories nearest to one, which its page loads when it is looked at."""
         memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
         if memory is None or not self.has_view_permission(request, memory):
             raise Http404
@@ -266,12 +267,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
 
     @admin.display(description=gettext_lazy("importance"))
     def weight(self, memory: Memory) -> SafeString:
-        """With its name, which the head of the column says where there is one."""
+        """Shows the importance with its name, which the head of the column says where there is one."""
         return format_html('<span class="mos-cell-name">{} </span>{}', _("importance"), f"{memory.importance:.2f}")
 
     @admin.display(description=gettext_lazy("state"))
     def standing(self, memory: Memory) -> SafeString:
-        """Its state, and what is to be known of it, in words with a mark each."""
+        """Shows its state and its other flags, in words with a mark each."""
         shown = [("ok", "●", _("active")) if memory.state == MemoryState.ACTIVE else ("off", "○", _("archived"))]
         if memory.superseded_by is not None:
             shown.append(("off", "⤳", _("superseded")))
@@ -287,7 +288,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
 
     @admin.display(description=gettext_lazy("occurred (UTC)"))
     def when(self, memory: Memory) -> SafeString | str:
-        """When it happened, and when MemOS learned it if that was later."""
+        """Shows when it happened, and when MemOS learned it if that was later."""
         occurred, learned = f"{memory.occurred_at:%Y-%m-%d %H:%M}", f"{memory.created_at:%Y-%m-%d %H:%M}"
         if occurred == learned:
             return occurred

@@ -1,4 +1,4 @@
-"""What the page of one memory tells beside its text: vectors, versions, links, uses, and why it is as important."""
+"""Shows a memory's details next to its text: vectors, versions, links, uses, and the parts of its importance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SUMMARIES = 50
 
 
 class MemoryPage:
-    """Read-only parts of a memory's page."""
+    """Computes the read-only parts of a memory's page."""
 
     @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, memory: Memory) -> SafeString:
@@ -67,7 +67,7 @@ class MemoryPage:
         rows = list(MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN])
         if not rows:
             return _("none: it was never changed")
-        # What each version was changed into: the one after it, or the present text.
+        # The text that replaced each version: the one after it, or the present text.
         into = [memory.text, *(row.text for row in rows[:-1])]
         lines = [
             (
@@ -141,7 +141,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("preference"))
     def preference_shown(self, memory: Memory) -> str:
-        """What sort of preference it is, and whether its holder states it or their choices show it."""
+        """Shows the kind of a preference, and whether its holder states it or their choices show it."""
         said = memory.metadata.get(PREFERENCE_KEY)
         said = said if isinstance(said, dict) else {}
         attitude = ATTITUDES.get(str(said.get("attitude")))
@@ -150,7 +150,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("quoted by summaries"))
     def summaries(self, memory: Memory) -> SafeString | str:
-        """The versions of its session's summary that were made from it, among the newest SUMMARIES."""
+        """Shows the versions of its session's summary that were made from it, among the newest SUMMARIES."""
         recent = Condensation.objects.filter(namespace_id=memory.namespace_id, session=memory.session).order_by("-id")
         newest = recent.values_list("pk", flat=True)[:SUMMARIES]
         rows = recent.filter(pk__in=list(newest), source_memory_ids__contains=[memory.pk])
@@ -184,7 +184,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("why its importance"))
     def importance_parts(self, memory: Memory) -> SafeString:
-        """The parts that it is the sum of, computed now; a value that a person set is said to be that."""
+        """Shows the parts that sum to the importance, computed now; a value that a person set is labelled as such."""
         row = _upkeep(memory)
         marks = Counter(
             RelevanceJudgement.objects.filter(
@@ -206,7 +206,7 @@ class MemoryPage:
 
 
 def _list_judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
-    """A line of the links for each memory of which a language model judged that it holds beside this one."""
+    """Lists a line of the links for each memory that holds together with this one, as judged by a language model."""
     rows = UnsurePair.objects.filter(
         Q(newer_id=memory.pk) | Q(older_id=memory.pk),
         namespace_id=memory.namespace_id,

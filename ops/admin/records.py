@@ -1,4 +1,4 @@
-"""What MemOS wrote down itself, to be read only: summaries, packs, calls of models, files, bulk changes, events."""
+"""Shows the records that MemOS wrote, read-only: summaries, packs, calls of models, files, bulk changes, events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ops.admin.rendering import card, excerpt, pretty_json
 from ops.admin.scope import render_mask, render_mask_box
 from ops.admin.texts import TextAdmin
 
-# The end of an id tells events apart; the whole of it is on the event's page.
+# The end of an id distinguishes events; the whole of it is on the event's page.
 ID_CHARS = 36
 SHOWN_OF_ID = 12
 UUID_OF_TIME = 7
@@ -35,7 +35,7 @@ WITHIN = timedelta(days=1)
 
 @admin.register(Condensation)
 class CondensationAdmin(TextAdmin):
-    """Every version of every session's summary."""
+    """Lists every version of every session's summary."""
 
     what = "summary"
     hidden = {"shown_card": "hidden_card"}
@@ -69,7 +69,7 @@ class CondensationAdmin(TextAdmin):
 
 @admin.register(ContextPack)
 class ContextPackAdmin(TextAdmin):
-    """What was handed to agents."""
+    """Lists the packs that were returned to agents."""
 
     what = "pack"
     hidden = {"question": "hidden_question", "query_text": "hidden_question", "shown_pack": "hidden_pack"}
@@ -110,7 +110,7 @@ class ContextPackAdmin(TextAdmin):
 
 @admin.register(ModelCall)
 class ModelCallAdmin(ReadOnlyAdmin):
-    """Calls of models over the network: what each took and cost."""
+    """Lists calls of models over the network: what each took and cost."""
 
     list_display = ("at", "purpose", "provider", "model", "status", "prompt_tokens", "completion_tokens", "cost")
     list_filter = (NamespaceFilter, "status", "at")
@@ -122,7 +122,7 @@ class ModelCallAdmin(ReadOnlyAdmin):
 
 @admin.register(DocumentFile)
 class DocumentFileAdmin(TextAdmin):
-    """Files that were given as documents, and what became of each."""
+    """Lists files that were given as documents, and the outcome of each."""
 
     what = "document"
     hidden = {"name": "masked", "title": "masked", "source": "masked", "document_id": "masked",
@@ -146,7 +146,7 @@ class DocumentFileAdmin(TextAdmin):
 
 @admin.register(BulkChange)
 class BulkChangeAdmin(ReadOnlyAdmin):
-    """Changes that clients asked for of many memories at once, and what became of them."""
+    """Lists changes that clients asked for of many memories at once, and their outcomes."""
 
     list_display = ("verb", "namespace_id", "matched", "changed", "unchanged", "refused", "actor", "created_at",
                     "finished_at")  # fmt: skip
@@ -155,7 +155,7 @@ class BulkChangeAdmin(ReadOnlyAdmin):
               "actor", "created_at", "finished_at", "events", "id")  # fmt: skip
 
     def get_fields(self, request: HttpRequest, obj: BulkChange | None = None) -> Any:
-        """The reason and the new values are what people typed: masked for who may not read texts."""
+        """Masks the reason and the new values, which people typed, for users who may not read texts."""
         return [
             "masked_wanted" if name == "shown_wanted" and not reads_text(request) else str(name) for name in self.fields
         ]
@@ -179,7 +179,7 @@ class BulkChangeAdmin(ReadOnlyAdmin):
 
 
 class EventFilter(admin.SimpleListFilter):
-    """One kind of event."""
+    """Filters by one kind of event."""
 
     title = gettext_lazy("event")
     parameter_name = "event_type"
@@ -192,7 +192,7 @@ class EventFilter(admin.SimpleListFilter):
 
 
 class RequestFilter(TypedFilter):
-    """The events of one request or one bulk action, by its id."""
+    """Filters the events of one request or one bulk action, by its id."""
 
     title = gettext_lazy("request")
     parameter_name = "request_id"
@@ -206,7 +206,7 @@ class RequestFilter(TypedFilter):
             identity = uuid.UUID(self.value)
         except ValueError:
             return rows
-        # Ids begin with their time, and no index holds requests: its events lie within a day of its id.
+        # Ids begin with their time, and no index holds requests: the events of a request lie within a day of its id.
         if identity.version == UUID_OF_TIME:
             made = datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC)
             rows = rows.filter(pk__gte=first_id_of(made - timedelta(minutes=1)), pk__lt=first_id_of(made + WITHIN))
@@ -215,10 +215,10 @@ class RequestFilter(TypedFilter):
 
 @admin.register(AuditLog)
 class AuditLogAdmin(ReadOnlyAdmin):
-    """Who did what. The database itself refuses to change it."""
+    """Lists the audit log. The database itself refuses to change it."""
 
     def get_fields(self, request: HttpRequest, obj: AuditLog | None = None) -> Any:
-        """What people typed is masked for who may not read texts."""
+        """Masks text that people typed for users who may not read texts."""
         return [
             "masked_details" if name == "shown_details" and not reads_text(request) else str(name)
             for name in self.fields

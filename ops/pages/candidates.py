@@ -1,4 +1,4 @@
-"""Candidates of a question as the radar and the inspector list them: places, parts of their scores, and the verdict."""
+"""Builds the candidate list of the radar and the inspector: places, parts of their scores, and the verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PART_WORDS: dict[str, Words] = {
     "successor": _("In the older one's place"),
     "retired": _("Retired words"),
 }
-# Verdict: word, tone, and the shape that its dot has.
+# The word, the tone and the dot's shape of each verdict.
 VERDICTS: dict[str, tuple[Words, str, str]] = {
     Verdict.RETURNED.value: (pgettext_lazy("verdict", "Returned"), "good", "circle"),
     Verdict.RESTATED.value: (pgettext_lazy("verdict", "Says the same"), "weak", "square"),
@@ -53,7 +53,7 @@ VERDICTS: dict[str, tuple[Words, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreShare:
-    """What one arm or signal gave: its own value, its place in the arm, its weight, and its share of the score."""
+    """Holds one arm's or signal's part: its raw value, its place in the arm, its weight, and its share of the score."""
 
     name: str
     word: Words
@@ -65,11 +65,11 @@ class ScoreShare:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """One row of the table and one dot of the plot.
+    """Holds one row of the table and one dot of the plot.
 
-    `place` is its place among those listed, `place_raw` the place that meaning and words alone would give it there;
-    `rank` is that of the hit, or of a dropped one among all candidates. `raw` is what meaning and words give, `score`
-    the sum of all parts; `relevance` (0..1) is known of hits. `marked`: whether someone marked it as relevant, None for
+    `place` is its place in the list, `place_raw` the place that meaning and words alone would give it there; `rank` is
+    that of the hit, or of a dropped one among all candidates. `raw` is the share of meaning and words, `score` the sum
+    of all parts; `relevance` (0..1) is known of hits. `marked`: whether a person marked it as relevant, None for
     neither.
     """
 
@@ -104,17 +104,17 @@ class CandidateRow:
 
     @property
     def colour(self) -> str:
-        """The tone of its dot."""
+        """Returns the tone of its dot."""
         return {"off": "grey", "info": "blue"}.get(self.tone, self.tone)
 
     @property
     def delta(self) -> int:
-        """By how many places the signals lifted it; below 0: sank it."""
+        """Returns by how many places the signals lifted it; negative if they lowered it."""
         return self.place_raw - self.place
 
     @property
     def steps(self) -> int:
-        """By how many places it was moved."""
+        """Returns the number of places that it moved."""
         return abs(self.delta)
 
     @property
@@ -127,7 +127,7 @@ class CandidateRow:
 
     @property
     def signals(self) -> list[ScoreShare]:
-        """What else spoke for it or against it, the strongest first."""
+        """Lists the signals for or against it, the strongest first."""
         return sorted((part for part in self.parts if part.name not in ARMS), key=lambda part: -abs(part.share))
 
     def _part(self, name: str) -> ScoreShare | None:
@@ -135,7 +135,7 @@ class CandidateRow:
 
 
 def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[CandidateRow]:
-    """The hits, best first, then what did not come back, best first."""
+    """Lists the hits, best first, then the rejected candidates, best first."""
     rows: list[tuple[Mapping[str, Any], bool, str]] = []
     for hit, explained in zip(seen.found.hits, seen.found.explanations, strict=True):
         rows.append((explained, True, hit.text))
@@ -173,7 +173,7 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[CandidateRow
 
 
 def parts_of(row: Mapping[str, Any]) -> list[ScoreShare]:
-    """The parts of a score, as `memory.retrieval.explain.parts` gives them: arms first."""
+    """Returns the parts of a score, as `memory.retrieval.explain.parts` gives them: arms first."""
     return [
         ScoreShare(name, PART_WORDS.get(name, name), part["raw"], part.get("rank"), part["weight"], part["weighted"])
         for group in (row["arms"], row["signals"])
@@ -183,7 +183,7 @@ def parts_of(row: Mapping[str, Any]) -> list[ScoreShare]:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChange:
-    """A memory in two lists: its place and score in each (None: it is not in that list)."""
+    """Holds a memory in two lists: its place and score in each (None: it is not in that list)."""
 
     id: uuid.UUID
     before: int | None
@@ -197,7 +197,7 @@ class PlaceChange:
 
     @property
     def kind(self) -> str:
-        """came, went, up, down or same."""
+        """Returns came, went, up, down or same."""
         if self.before is None:
             return "came"
         if self.after is None:
@@ -206,12 +206,12 @@ class PlaceChange:
 
     @property
     def steps(self) -> int:
-        """How many places it moved."""
+        """Returns the number of places that it moved."""
         return abs((self.before or 0) - (self.after or 0))
 
 
 def compare_places(before: Sequence[CandidateRow], after: Sequence[CandidateRow]) -> list[PlaceChange]:
-    """What two settings bring back: those of the second in their order, then those that only the first has."""
+    """Compares the results of two settings: those of the second in their order, then those only in the first."""
     first = {row.id: row for row in before if row.returned}
     second = {row.id: row for row in after if row.returned}
     return [

@@ -1,4 +1,4 @@
-"""What the tab Condensations shows: versions of summaries, what each took in, what it saves, and what changed."""
+"""Builds the tab Condensations: versions of summaries, their sources, their savings, and their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ops.words import Words
 
 PAGE = 50
 VERSIONS_SHOWN = 20
-# Words of two cards that are compared; a card has some hundreds.
+# The most words of two cards that are compared; a card has some hundreds.
 MAX_WORDS = 4_000
 
 BUCKETS: dict[str, Words] = {
@@ -43,20 +43,20 @@ TRIGGERS: dict[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class CardTokens:
-    """Tokens of the turns that a card stands for, and of the card. `share` is None for no turns."""
+    """Holds the tokens of the turns that a card stands for, and of the card. `share` is None for no turns."""
 
     original: int
     condensed: int
 
     @property
     def share(self) -> float | None:
-        """Condensed / original: smaller is better."""
+        """Returns condensed / original: smaller is better."""
         return self.condensed / self.original if self.original else None
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """One version in the list of all."""
+    """Holds one version in the list of all."""
 
     row: Condensation
     trigger: Words
@@ -66,7 +66,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemSource:
-    """A memory behind an item. `there`: it has not been erased."""
+    """Holds a memory behind an item. `there`: it has not been erased."""
 
     turn: int | None
     id: str
@@ -88,7 +88,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class WordDiff:
-    """Words that both versions have (`same`), that came (`added`) or went (`removed`)."""
+    """Holds words that both versions have (`same`), that came (`added`) or went (`removed`)."""
 
     kind: str
     text: str
@@ -96,7 +96,7 @@ class WordDiff:
 
 @dataclass(frozen=True, slots=True)
 class SummaryVersion:
-    """One link of a session's chain. `changes` compares with the version before (empty for the first)."""
+    """Holds one version of a session's chain. `changes` compares with the version before (empty for the first)."""
 
     row: Condensation
     trigger: Words
@@ -111,7 +111,7 @@ class SummaryVersion:
 
 
 def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[list[VersionRow], uuid.UUID | None]:
-    """One page of all versions, newest first, and the id that the page after begins before."""
+    """Returns one page of all versions, newest first, and the id that the page after begins before."""
     rows = Condensation.objects.reachable_by(access).select_related("namespace")
     if session:
         rows = rows.filter(session=session)
@@ -131,7 +131,7 @@ def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[l
 
 
 def chain(namespace: Namespace, session: str, user: Staff) -> list[SummaryVersion]:
-    """The newest versions of one session's summary, newest first."""
+    """Lists the newest versions of one session's summary, newest first."""
     rows = Condensation.objects.filter(namespace=namespace, session=session).order_by("-number")
     found = list(rows[: VERSIONS_SHOWN + 1])
     named = {one for row in found[:VERSIONS_SHOWN] for one in _all_sources(row)}
@@ -181,7 +181,7 @@ def _version(
 
 
 def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) -> list[Bucket]:
-    """The card's items by bucket, each with the memories that it comes from."""
+    """Groups the card's items by bucket, each with the memories that it comes from."""
     card = card_of(row)
     found = []
     for name in SECTIONS:
@@ -198,7 +198,7 @@ def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) ->
 
 
 def sources_of(row: Condensation) -> dict[uuid.UUID, int]:
-    """The turns of the memories that a card names, of those that are still there."""
+    """Returns the turns of the memories that a card names, if they still exist."""
     named = _all_sources(row)
     return dict(Memory.objects.filter(namespace_id=row.namespace_id, pk__in=named).values_list("pk", "turn"))
 
@@ -214,7 +214,7 @@ def _source(identity: str, turns: dict[uuid.UUID, int], user: Staff) -> ItemSour
 
 
 def card_of(row: Condensation) -> dict[str, Any]:
-    """The stored card; empty when it is none (a model's own words)."""
+    """Returns the stored card; empty when it is none (a model's own words)."""
     try:
         card = orjson.loads(row.condensed_text)
     except orjson.JSONDecodeError:
@@ -223,7 +223,7 @@ def card_of(row: Condensation) -> dict[str, Any]:
 
 
 def lines_of(row: Condensation | None) -> str:
-    """A card as lines of text, for comparing."""
+    """Renders a card as lines of text, for comparing."""
     if row is None:
         return ""
     card = card_of(row)
@@ -234,7 +234,7 @@ def lines_of(row: Condensation | None) -> str:
 
 
 def word_changes(before: str, after: str) -> list[WordDiff]:
-    """What changed, word by word; Chinese by character. Spaces go with the word before them."""
+    """Lists the changes, word by word; Chinese by character. Spaces go with the word before them."""
     old, new = _words(before), _words(after)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     changes: list[WordDiff] = []

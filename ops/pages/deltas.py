@@ -1,4 +1,4 @@
-"""How far the numbers of the Overview have moved: against the window before, or since the window began."""
+"""Computes how the numbers of the Overview moved: against the window before, or since the window began."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ops.pages.window import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class TotalsMovement:
-    """How far totals have moved in the window."""
+    """Holds the movement of the totals in the window."""
 
     window: TimeWindow
     all: Movement
@@ -46,7 +46,7 @@ def emptier(now: Figures, before: Figures, window: TimeWindow) -> Delta | None:
 
 
 def _points(change: float, words: str) -> Delta:
-    """A share that should be small has changed by so much."""
+    """Describes a change of a share that should be small."""
     points = 100 * change
     tone = "off" if abs(points) < 1 else "bad" if points > 0 else "good"
     return Delta(_("%(points)s points") % {"points": f"{abs(points):.1f}"}, tone, points > 0, words)

@@ -1,4 +1,4 @@
-"""What the inspector shows: the list of packs; one pack in its panes; and what a replay brings instead."""
+"""Builds the inspector: the list of packs; one pack in its panes; and the results of a replay."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CUT: dict[str, Words] = {
     CutReason.KNOWN.value: gettext_lazy("the request has it"),
     CutReason.WINDOW_STEP.value: gettext_lazy("left out: the window moves in steps"),
 }
-# Status in the manifest: word and tone.
+# The word and the tone of each status in the manifest.
 _STATUS: dict[str, tuple[Words, str]] = {
     "kept": (gettext_lazy("kept"), "good"),
     "trimmed": (gettext_lazy("trimmed"), "weak"),
@@ -62,7 +62,7 @@ _STATUS: dict[str, tuple[Words, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PackList:
-    """Packs, newest first. `newer` and `older` are cursors, empty at the ends."""
+    """Holds packs, newest first. `newer` and `older` are cursors, empty at the ends."""
 
     rows: list[ContextPack]
     newer: str
@@ -71,7 +71,7 @@ class PackList:
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """What became of an item in the final text: its tokens, and a status with its tone."""
+    """Holds the status of an item in the final text: its tokens, and a status with its tone."""
 
     word: Words
     tone: str
@@ -80,7 +80,7 @@ class ItemStatus:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of the window."""
+    """Holds a message of the window."""
 
     id: str
     speaker: str
@@ -92,7 +92,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedRow:
-    """A retrieved memory. `parts` and `reason` are known only of an answer that was made now."""
+    """Holds a retrieved memory. `parts` and `reason` are known only of an answer that was made now."""
 
     number: int
     id: str
@@ -113,7 +113,7 @@ class RetrievedRow:
 
 @dataclass(frozen=True, slots=True)
 class CardItem:
-    """An item of the summary's card, with the ids of the memories behind it."""
+    """Holds an item of the summary's card, with the ids of the memories behind it."""
 
     text: str
     sources: list[str]
@@ -128,7 +128,8 @@ class CardSection:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One pack as its page shows it. `saved` and `saved_share` are of what an agent would carry without memory."""
+    """Holds one pack as its page shows it. `saved` and `saved_share` compare with the text that an agent would need
+    without memory."""
 
     question: str
     namespace: str
@@ -155,7 +156,8 @@ class Pack:
 
 
 def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> PackList:
-    """A page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the newest."""
+    """Returns a page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the
+    newest."""
     if session:
         rows = rows.filter(session=session)
     rows = rows.select_related("namespace").defer("pack", "memory_ids")
@@ -174,7 +176,7 @@ def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) 
 
 
 def build_pack_of_row(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
-    """A kept pack."""
+    """Builds a stored pack."""
     return _pack(
         row.pack, sources, question=row.query_text, namespace=row.namespace.name, session=row.session,
         original=row.token_original, rendered=row.token_condensed,
@@ -182,7 +184,7 @@ def build_pack_of_row(row: ContextPack, sources: Mapping[str, Sequence[Sequence[
 
 
 def build_pack_of_answer(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
-    """The pack that a dry run would hand over, with the parts of each score."""
+    """Builds the pack that a dry run would return, with the parts of each score."""
     explained = {entry["id"]: entry for entry in answer.explanations}
     pack = answer.pack
     return _pack(
@@ -194,7 +196,8 @@ def build_pack_of_answer(answer: QueryAnswer, sources: Mapping[str, Sequence[Seq
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """What became of a question that was stored: tone, words, and the row's page if there is one for this user."""
+    """Holds the outcome of a question that was stored: tone, words, and the row's page if there is one for this
+    user."""
 
     tone: str
     words: str
@@ -202,7 +205,7 @@ class Became:
 
 
 def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
-    """The memory or the item in quarantine of that id, as it is now; None where there is none in the namespace."""
+    """Finds the memory or the quarantined item of that id, as it is now; None if the namespace has none."""
     identity = _uuid(stored)
     if identity is None:
         return None
@@ -218,20 +221,21 @@ def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
 
 
 def explain_refusal(outcome: Outcome) -> str:
-    """Why a question was not stored."""
+    """Explains why a question was not stored."""
     why = outcome.reasons[0]["says"] if outcome.reasons else ""
     return _("The question was not stored: the gate refused it. %(why)s") % {"why": why}
 
 
 def reset_link(scope: Scope, session: str, *, user: Staff) -> str:
-    """The page that says what a reset of the session would delete; empty without the permission or the session."""
+    """Returns the page that lists what a reset of the session would delete; empty without the permission or the
+    session."""
     if not user.has_perm("ops.reset_session") or not Session.objects.in_scope(scope).filter(name=session).exists():
         return ""
     return page_link("ops:session_reset", ns=scope.namespace, session=session)
 
 
 def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, MemoryOrigin]) -> list[PlaceChange]:
-    """What a pack brought back and what its question brings today: today's in their order, then what went."""
+    """Compares a pack with the results of its question today: today's in their order, then the missing ones."""
     before = {uuid.UUID(str(chunk["id"])): chunk for chunk in _chunks(row.pack)}
     places = {identity: place for place, identity in enumerate(before, start=1)}
     hits = {hit.id: hit for hit in replayed.answer.retrieval.hits}
@@ -257,7 +261,7 @@ def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, 
 
 
 def list_compared_ids(row: ContextPack, replayed: Replay) -> list[uuid.UUID]:
-    """All memories that a comparison names."""
+    """Lists all memories that a comparison names."""
     return [*(uuid.UUID(one) for one in hit_ids(row.pack)), *(hit.id for hit in replayed.answer.retrieval.hits)]
 
 
@@ -296,7 +300,7 @@ def _pack(
         tokenizer=str(manifest.get("tokenizer", "")),
         original=original,
         rendered=rendered,
-        # Packs of earlier versions do not say it.
+        # Packs of earlier versions lack this field.
         answerable=(pack.get("retrieval") or {}).get("answerable", True),
         degraded=list(degraded),
     )
@@ -362,12 +366,12 @@ def _chunk(
 
 
 def _final_score(metadata: Mapping[str, Any]) -> float | None:
-    """What a chunk was ranked by. Packs that were kept before `final_score` have it as `rerank_score`."""
+    """Returns the score that ranked a chunk. Packs that were stored before `final_score` have it as `rerank_score`."""
     return metadata.get("final_score", metadata.get("rerank_score"))
 
 
 def _summary_card(summary: Any) -> Mapping[str, Any]:
-    """The card of a pack's summary: text, and an object in packs that were kept when it was one."""
+    """Returns the card of a pack's summary: text, and an object in packs that were stored when it was one."""
     if isinstance(summary, str) and summary:
         return card_of(summary)
     return summary if isinstance(summary, Mapping) else {}

@@ -1,4 +1,4 @@
-"""What the Overview shows, as plain values: numbers with their links, what needs attention, parts, figures in time."""
+"""Builds the Overview, as plain values: numbers with their links, concerns, parts, figures in time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ QUOTAS_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that needs a person: how grave (weak, bad), what, and where it is mended (empty: nowhere to link)."""
+    """Holds something that needs a person: how grave (weak, bad), what, and where it is fixed (empty: nowhere to
+    link)."""
 
     tone: str
     what: str
@@ -51,7 +52,7 @@ class Concern:
 
 @dataclass(frozen=True, slots=True)
 class OverviewBoard:
-    """The fragment of the Overview that is renewed while one looks."""
+    """Holds the fragment of the Overview that is refreshed while it is shown."""
 
     status: str
     tiles: list[Tile]
@@ -65,7 +66,7 @@ class OverviewBoard:
 
 
 def board(access: Access, user: Staff, *, ns: str, window: TimeWindow, now: datetime) -> OverviewBoard:
-    """Everything that is live, counted now."""
+    """Counts all live values now."""
     report = health.report()
     if report.status == "unavailable":
         return OverviewBoard(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
@@ -302,7 +303,7 @@ def _of_quotas(access: Access, now: datetime) -> list[Concern]:
 
 
 def _of_schedules(access: Access, now: datetime) -> list[Concern]:
-    """What runs by the clock is the system's: for those who reach all."""
+    """Lists concerns about schedules. They belong to the whole system: only users who reach all namespaces see them."""
     if not access.all_namespaces:
         return []
     found, late = [], []

@@ -48,7 +48,7 @@ BADGES: Mapping[str, tuple[str, Words]] = {
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedText:
-    """A text that was kept apart."""
+    """Holds a quarantined text."""
 
     rule: str
     says: str
@@ -61,8 +61,8 @@ class QuarantinedText:
 
 @dataclass(frozen=True, slots=True)
 class ConflictSide:
-    """One side: a memory, who said it when, and its page. `text`: the words that the other side does not have are
-    marked."""
+    """Holds one side: a memory, who said it when, and its page. `text`: the words that the other side does not have
+    are marked."""
 
     id: uuid.UUID
     text: SafeString
@@ -76,7 +76,7 @@ class ConflictSide:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The other side and what was said of the two."""
+    """Holds the other side and the judgement on the two."""
 
     statement: ConflictSide
     reason: str
@@ -86,7 +86,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A memory that waits; `revision` is what is decided about."""
+    """Holds a memory that waits; a decision is about its `revision`."""
 
     statement: ConflictSide
     namespace: str
@@ -99,7 +99,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineBoard:
-    """The quarantine: numbers, charts (None for nothing) and the newest items."""
+    """Holds the quarantine: numbers, charts (None for nothing) and the newest items."""
 
     counted: Quarantine
     review_link: str
@@ -111,7 +111,7 @@ class QuarantineBoard:
 
 
 def board(access: Access, user: Staff, *, ns: str, now: datetime) -> QuarantineBoard:
-    """The queue as it stands."""
+    """Builds the queue as it stands."""
     counted = review_list.quarantine(access, now=now)
     if not counted.waiting:
         return QuarantineBoard(counted, queue_link(user, ns), list_link(user, ns), None, None, None, [])
@@ -157,7 +157,8 @@ def board(access: Access, user: Staff, *, ns: str, now: datetime) -> QuarantineB
 def cases(
     access: Access, user: Staff, *, review: str, cursor: uuid.UUID | None
 ) -> tuple[list[Case], str, dict[str, int]]:
-    """A page of the memories that wait, where the next one begins, and how many wait by why (empty: all)."""
+    """Returns a page of the waiting memories, where the next one begins, and how many wait for each reason (empty:
+    all)."""
     found, following = review_list.list_for_review(access, review=review, cursor=cursor, limit=PAGE)
     counted = review_list.count_for_review(access)
     counted[""] = sum(counted.values())
@@ -165,7 +166,7 @@ def cases(
 
 
 def queue_link(user: Staff, ns: str, **more: str) -> str:
-    """The admin's review page, narrowed; where there is none the list. Empty when the user may not see items."""
+    """Returns the admin's review page, narrowed, or else the list. Empty when the user may not see items."""
     if not user.has_perm("memory.view_quarantineditem"):
         return ""
     query = {**({"namespace": ns} if ns else {}), **more}
@@ -176,7 +177,7 @@ def queue_link(user: Staff, ns: str, **more: str) -> str:
 
 
 def list_link(user: Staff, ns: str, **more: str) -> str:
-    """The admin's list of what waits."""
+    """Returns the admin's list of waiting items."""
     if not user.has_perm("memory.view_quarantineditem"):
         return ""
     query = {"state__exact": QuarantineState.PENDING.value, **({"namespace": ns} if ns else {})}

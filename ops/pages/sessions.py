@@ -1,4 +1,4 @@
-"""What Sessions shows: the list, one session closely, and what a reset of it would delete."""
+"""Builds the pages of Sessions: the list, one session closely, and the effects of its reset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TURNS = 50
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """One session of the list. `tone` and `word`: what its summary covers."""
+    """Holds one session of the list. `tone` and `word`: what its summary covers."""
 
     listed: SessionEntry
     namespace: str
@@ -38,7 +38,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """A turn. `retired`: how many parts of it hold no longer."""
+    """Holds a turn. `retired`: how many parts of it no longer hold."""
 
     memory: Memory
     link: str
@@ -48,7 +48,7 @@ class TurnRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNumber:
-    """A number with where its rows are."""
+    """Holds a number and the link to its rows."""
 
     title: Words
     value: int
@@ -58,7 +58,7 @@ class LinkedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Closely:
-    """One session. `window` is None when Redis does not answer."""
+    """Holds one session. `window` is None when Redis does not answer."""
 
     session: Session
     figures: list[LinkedNumber]
@@ -73,7 +73,7 @@ class Closely:
 
 @dataclass(frozen=True, slots=True)
 class StoreCount:
-    """One store and how much a reset takes from it."""
+    """Holds one store and how much a reset takes from it."""
 
     store: Words
     what: Words
@@ -81,7 +81,7 @@ class StoreCount:
 
 
 def list_sessions(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
-    """One page of sessions, newest message first."""
+    """Lists one page of sessions, newest message first."""
     found, older = listing.list_sessions(access, prefix=prefix, cursor=cursor, limit=PAGE)
     names = names_of({row.namespace_id for row in found})
     return [_row(row, names[row.namespace_id]) for row in found], older
@@ -93,7 +93,7 @@ def _row(row: SessionEntry, namespace: str) -> SessionRow:
 
 
 def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str, str]:
-    """The tone and the words for what a summary covers."""
+    """Returns the tone and the words for a summary's coverage."""
     if requested:
         return "busy", _("Being made")
     if not number:
@@ -105,7 +105,7 @@ def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str,
 
 
 def closely(namespace: Namespace, session: Session, user: Staff, *, before: int | None) -> Closely:
-    """One session with its window, its newest card and a page of turns."""
+    """Builds one session with its window, its newest card and a page of turns."""
     counts = listing.counts(namespace, session.name)
     rows, older = listing.turns(namespace, session.name, before=before, limit=TURNS)
     card = listing.latest_card(namespace, session.name)
@@ -151,7 +151,7 @@ def _window(namespace: Namespace, session: str) -> list[WindowMessage] | None:
 
 
 def window_size() -> int:
-    """How many messages a window keeps."""
+    """Returns the number of messages in a window."""
     return int(settings.MEMOS_WINDOW_MESSAGES)
 
 
@@ -167,17 +167,17 @@ STORES: tuple[tuple[str, Words, Words], ...] = (
 
 
 def count_by_store(deleted: Deleted, *, audit: bool) -> list[StoreCount]:
-    """What a reset takes (or took) from every store; of audit events only when they are hidden."""
+    """Lists the rows that a reset deletes (or deleted) in every store; audit events only when they are hidden."""
     return [StoreCount(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
 
 
 def encode_cursor(cursor: Cursor | None) -> str:
-    """A place in the list as it stands in an address."""
+    """Encodes a place in the list for an address."""
     return f"{cursor[0].isoformat()}~{cursor[1]}~{cursor[2]}" if cursor else ""
 
 
 def decode_cursor(text: str) -> Cursor | None:
-    """The place that an address names. Raises ValueError."""
+    """Decodes the place that an address names. Raises ValueError."""
     if not text:
         return None
     moment, namespace_id, name = text.split("~", 2)

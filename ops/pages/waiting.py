@@ -1,4 +1,4 @@
-"""What the Pipeline shows of the queue: who waits, by priority and namespace, and how far the background is behind."""
+"""Builds the Pipeline's view of the queue: jobs by priority and namespace, and the lag of the background work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRIORITIES: dict[JobPriority, tuple[Words, Words]] = {
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """Jobs of a priority or a namespace. `note` says what they are; `link` leads to these jobs."""
+    """Holds the jobs of a priority or a namespace. `note` says what they are; `link` leads to these jobs."""
 
     title: Words
     note: Words
@@ -34,7 +34,7 @@ class WaitingRow:
 
 @dataclass(frozen=True, slots=True)
 class LagRow:
-    """What follows a turn: since when the oldest waits for it, None while none does."""
+    """Holds a step of processing a turn, and since when the oldest waits for it, None while none does."""
 
     title: Words
     since: datetime | None
@@ -50,7 +50,7 @@ class WaitingPart:
 
 
 def waiting(access: Access, *, ns: str, now: datetime) -> WaitingPart:
-    """The part as it is now, over the namespaces that are reached."""
+    """Builds the part as it is now, over the namespaces that are reached."""
     status = queue_status(access, now=now)
     lags = (
         (_("Reading for names and relations"), status.lag.entities),

@@ -1,4 +1,4 @@
-"""`/ops/quarantine/`: what was kept apart, and memories that wait for somebody to say which of two holds."""
+"""Serves `/ops/quarantine/`: quarantined texts, and memories that wait for a person to decide which of two holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DONE = {
 
 @console_page(may_lag=True)
 def quarantine(request: HttpRequest) -> HttpResponse:
-    """Both lists, of the chosen namespace or of all that are reached."""
+    """Shows both lists, of the chosen namespace or of all that are reached."""
     access, ns, review = page_access(request), request.GET.get("ns", ""), request.GET.get("review", "")
     board = page.board(access, request.user, ns=ns, now=timezone.now())
     if PARAMETER in request.GET:
@@ -58,7 +58,7 @@ def quarantine(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def quarantine_decide(request: HttpRequest) -> HttpResponse:
-    """Carries out what was decided about a memory, if it is still as it was looked at."""
+    """Carries out the decision about a memory, if it is still as it was when it was shown."""
     memory_id, decision = _uuid(request.POST.get("memory", "")), request.POST.get("decision", "")
     revision = request.POST.get("revision", "")
     if memory_id is None or decision not in set(ReviewDecision) or not revision.isdecimal() or len(revision) > 9:

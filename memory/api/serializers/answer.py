@@ -13,7 +13,7 @@ from memory.enums import AnswerMode, NoAnswer, Role
 from memory.text.response_schemas import find_schema_fault
 
 LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS = 16, 1000
-# Where a request names no `max_tokens`: of quotes, and of what a model writes.
+# The default `max_tokens` of quotes, and of a model's own text.
 QUOTED_TOKENS, WRITTEN_TOKENS = 120, 400
 
 
@@ -35,7 +35,7 @@ class ResponseSchemaField(serializers.Field):
 
 
 class AnswerFields(QuestionFields):
-    """How a question is to be answered."""
+    """Declares the options of an answer."""
 
     top_k = StrictIntegerField(
         min_value=1,

@@ -14,7 +14,7 @@ TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")
 
 
 class ErasureSerializer(serializers.Serializer):
-    """What to forget for good: exactly one of memory_ids, session_id, speaker and whole_namespace."""
+    """Selects the memories to delete for good: exactly one of memory_ids, session_id, speaker and whole_namespace."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     memory_ids = serializers.ListField(
@@ -54,7 +54,7 @@ class ErasureSerializer(serializers.Serializer):
 
     @staticmethod
     def target_of(values: dict[str, Any]) -> Target:
-        """The validated values as services take them."""
+        """Returns the validated values as services take them."""
         return Target(tuple(values["memory_ids"]), values["session_id"], values["speaker"], values["whole_namespace"])
 
 

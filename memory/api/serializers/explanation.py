@@ -24,7 +24,7 @@ class ArmsSerializer(serializers.Serializer):
 
 
 class PartsSerializer(serializers.Serializer):
-    """Where a candidate's score comes from: what the arms and signals gave sums to it."""
+    """The parts of a candidate's score: the shares of the arms and signals sum to it."""
 
     arms = ArmsSerializer()
     signals = serializers.DictField(child=SignalShareSerializer(), help_text="By name, those that say something")

@@ -49,7 +49,7 @@ class MemoryListingSerializer(serializers.Serializer):
 
     @staticmethod
     def to_filter(values: dict) -> MemoryFilter:
-        """The validated parameters as services take them."""
+        """Returns the validated parameters as services take them."""
         return MemoryFilter(
             session=values["session_id"] or None,
             speaker=values["speaker"] or None,
@@ -88,7 +88,7 @@ class HistoryPageSerializer(serializers.Serializer):
 
 
 class ReasonSerializer(serializers.Serializer):
-    """Why it is done: kept in the audit log."""
+    """The reason of a change, which is kept in the audit log."""
 
     reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Why, for the audit log")
 
@@ -100,7 +100,7 @@ class OptionalReasonSerializer(serializers.Serializer):
 
 
 class MemoryChangeSerializer(ReasonSerializer):
-    """What is to be different; what is left out stays as it is."""
+    """The fields to change; a field that is left out stays as it is."""
 
     text = StrictCharField(required=False, min_length=1, max_length=MAX_TEXT_CHARS)
     metadata = MetadataField(required=False, help_text="Takes the place of all that is there")
@@ -124,7 +124,7 @@ class MemoryChangeSerializer(ReasonSerializer):
 
 
 class RestoreSerializer(ReasonSerializer):
-    """Without more: from the archive."""
+    """A restoration; without a version, from the archive."""
 
     version_id = serializers.UUIDField(
         required=False, allow_null=True, default=None, help_text="Say again what it said in this version of its history"
@@ -149,7 +149,7 @@ class RestoreSerializer(ReasonSerializer):
 
 
 class SupersedeSerializer(ReasonSerializer):
-    """What holds instead: a memory that is there, or a text that becomes one."""
+    """The memory that holds instead: an existing one, or a text that becomes one."""
 
     by = serializers.UUIDField(required=False, allow_null=True, default=None, help_text="Id of the newer memory")
     text = StrictCharField(
@@ -174,7 +174,7 @@ class SupersedeSerializer(ReasonSerializer):
 
 
 class FeedbackSerializer(serializers.Serializer):
-    """An opinion; it takes the place of the same key's former one."""
+    """An opinion; it replaces the former one of the same key."""
 
     kind = serializers.ChoiceField(
         Feedback.choices, error_messages={"invalid_choice": "must be one of useful, wrong, outdated."}
@@ -223,7 +223,7 @@ class MemoryListSerializer(serializers.Serializer):
 
 
 class ChangedSerializer(StandingSerializer):
-    """How the memory stands after the change."""
+    """The memory's standing after the change."""
 
     changed = serializers.ListField(child=serializers.CharField(), help_text="Empty: it was so already")
     degraded = DegradedField(
@@ -268,7 +268,7 @@ class LinkSerializer(serializers.Serializer):
 
 
 class RetiredSerializer(serializers.Serializer):
-    """A statement of the memory that holds no longer: it is not searched and not handed over."""
+    """A statement of the memory that no longer holds: it is not searched and not returned."""
 
     start = serializers.IntegerField()
     end = serializers.IntegerField()

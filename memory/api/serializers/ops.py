@@ -39,7 +39,7 @@ class QueueSerializer(serializers.Serializer):
 
 
 class TriggerDetailsSerializer(serializers.Serializer):
-    """What a summary was made from, as far as it is known of its kind."""
+    """The sources of a summary, as far as they are known for its kind."""
 
     open_fields = True
     source = serializers.CharField(required=False)  # type: ignore[assignment]
@@ -101,14 +101,14 @@ class NamespaceQueueSerializer(OpenJobsSerializer):
 
 
 class LagSerializer(serializers.Serializer):
-    """How long the oldest turn waits that was not dealt with; 0 where none waits."""
+    """The waiting time of the oldest turn that was not processed; 0 if none waits."""
 
     entities_seconds = serializers.FloatField(help_text="To be read for names and relations")
     settling_seconds = serializers.FloatField(help_text="To be compared with earlier memories")
 
 
 class WaitingSerializer(serializers.Serializer):
-    """Of the namespaces that the key reaches."""
+    """The queue of the namespaces that the key reaches."""
 
     priorities = PriorityQueueSerializer(many=True)
     namespaces = NamespaceQueueSerializer(many=True, help_text="The 20 with the most jobs")
@@ -142,7 +142,7 @@ class CondensationListSerializer(serializers.Serializer):
 
 @extend_schema_field({"anyOf": [{"$ref": "#/components/schemas/ContextPack"}, {"type": "object"}]})
 class KeptPackField(serializers.Field):
-    """A pack as it was handed over; those of earlier versions have fewer fields."""
+    """Represents a stored pack as it was returned; packs of earlier versions have fewer fields."""
 
     def to_representation(self, value: Any) -> Any:
         return value

@@ -24,7 +24,7 @@ ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.r
 
 
 class QuestionFields(serializers.Serializer):
-    """What every question to a namespace's memory has."""
+    """Declares the fields of every question to a namespace's memory."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
@@ -61,7 +61,7 @@ class RetrievalFields(QuestionFields):
 
 
 class CubesField(serializers.ListField):
-    """Ids of cubes that are searched beside a namespace."""
+    """Takes the ids of cubes that are searched in addition to a namespace."""
 
     default_error_messages = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} cubes."}
 
@@ -108,7 +108,7 @@ class QuerySerializer(RetrievalFields):
 
 
 class PrefixFields(serializers.Serializer):
-    """Where a pack's text may be kept by a provider's prompt cache."""
+    """The part of a pack's text that a provider's prompt cache may keep."""
 
     prefix_sha256 = serializers.CharField(
         help_text="Of the beginning of `context_pack.text` that no question changes: instructions, tools and durable "

@@ -33,7 +33,7 @@ class TrainingExportSerializer(serializers.Serializer):
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> TrainingOptions:
-        """The validated values as services take them; origins in one order, each once."""
+        """Returns the validated values as services take them; origins in one order, each once."""
         wanted = set(values.get("origins") or TrainingOrigin.values)
         origins = tuple(one for one in TrainingOrigin if one.value in wanted)
         return TrainingOptions(origins, values["min_importance"], values["max_lines"])
@@ -105,7 +105,7 @@ class AdapterTrainingSerializer(serializers.Serializer):
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> AdapterOptions:
-        """The validated values as services take them."""
+        """Returns the validated values as services take them."""
         names = ("rank", "epochs", "learning_rate", "batch", "seed")
         return AdapterOptions(**{name: values[name] for name in names})
 

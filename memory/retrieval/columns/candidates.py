@@ -1,4 +1,4 @@
-"""The candidates of a question by the columns: the same memories, with the same values, as by the SQL arms."""
+"""Finds the candidates of a question in the columns: the same memories, with the same values, as the SQL retrievers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from memory.retrieval.signals import TURNS_AROUND, Candidates
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Candidates, and what the arms say of them: as `Findings` and `places.read` of the SQL arms. `question`: what was
-    asked, with the speakers that it names."""
+    """Holds candidates and the retrievers' values for them, like `Findings` and `places.read` of the SQL retrievers.
+    `question`: the question, with the speakers that it names."""
 
     question: Question
     places: Places
@@ -39,10 +39,11 @@ def find(
     preferences: Mapping[str, float],
     topics: Mapping[str, float],
 ) -> Found:
-    """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
+    """Finds the candidates of a question without a predicate; `pool`: the least number of memories from each retriever.
 
-    `preferences`: what those that are told say of the request; `topics`: how near the topics of memories are, of the
-    nearest. `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
+    `preferences`: how well the preferences to be shown fit the request; `topics`: the nearness of the nearest topics'
+    memories. `strong`: for this many of the best, by a first guess, the turns around them in their sessions become
+    candidates too.
     """
     question = question.naming(columns.speakers_named(question.name_keys))
     size = len(columns)
@@ -89,7 +90,7 @@ def find(
     if question.holding_at is not None:
         rows = rows[columns.valid_to[rows] > question.holding_at.timestamp()]
     rows = columns.in_order_of_ids(rows)
-    # Its nearness is read of every candidate, whichever arm found it.
+    # The cosine is read for every candidate, whichever retriever found it.
     found_here = _Measured(
         measured[rows],
         bm25[rows],
@@ -104,7 +105,7 @@ def find(
 
 
 def _distinct(rows: np.ndarray, size: int) -> np.ndarray:
-    """Each of `rows` once, in ascending order; there are `size` rows in all."""
+    """Returns each of `rows` once, in ascending order; there are `size` rows in all."""
     is_among = np.zeros(size, bool)
     is_among[rows] = True
     return np.flatnonzero(is_among)
@@ -115,7 +116,7 @@ def _ranks(columns: Columns, rows: np.ndarray) -> dict[str, int]:
 
 
 def _values_of(columns: Columns, rows: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
-    """What `values` say of each row by its id, 0 of others; most questions have none."""
+    """Looks up the value of each row in `values` by its id, 0 for others; most questions have none."""
     if not values:
         return np.zeros(len(rows))
     return np.array([values.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float)
@@ -129,7 +130,7 @@ def _in_span(occurred: np.ndarray, question: Question) -> np.ndarray:
 
 
 def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: np.ndarray, strong: int) -> np.ndarray:
-    """The `strong` rows that are likely to lend to their neighbours, as `pipeline` guesses them."""
+    """Returns the `strong` rows that are likely to lend to their neighbours, as `pipeline` guesses them."""
     if not len(rows):
         return rows
     best_cosine, best_bm25 = cosine[rows].max(), bm25[rows].max()
@@ -145,7 +146,7 @@ def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: n
 
 
 class _Measured(NamedTuple):
-    """What the question says of each candidate, as in `Candidates`."""
+    """Holds the measured values of each candidate, as in `Candidates`."""
 
     cosine: np.ndarray
     bm25: np.ndarray
@@ -184,7 +185,7 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
 
 
 def _renumber_pairs(pairs: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """`pairs` by their places among `rows` (of `size` in all), without those that are not among them."""
+    """Renumbers `pairs` by their places among `rows` (of `size` in all), without pairs that are not among them."""
     places = np.full(size, -1, np.int64)
     places[rows] = np.arange(len(rows))
     renumbered = np.column_stack([places[pairs[:, 0]], places[pairs[:, 1]], pairs[:, 2]])
@@ -193,5 +194,5 @@ def _renumber_pairs(pairs: np.ndarray, rows: np.ndarray, size: int) -> np.ndarra
 
 
 def _renumber(values: np.ndarray) -> np.ndarray:
-    """From 0 on, without gaps."""
+    """Renumbers the values from 0 on, without gaps."""
     return np.unique(values, return_inverse=True)[1].astype(int)

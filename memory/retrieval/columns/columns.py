@@ -1,4 +1,4 @@
-"""The columns themselves: one row a searchable memory, and the arms over them."""
+"""Keeps the columns themselves: one row for each searchable memory, and the retrievers over them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memory.retrieval.columns.names import NameIndex
 from memory.retrieval.columns.terms import TermIndex
 from memory.text.names import speaker_key
 
-# Its sums of 16-bit numbers are in 16 bits: too coarse to order by.
+# Sapphire's sums of 16-bit numbers are in 16 bits: too coarse to order by.
 simsimd.disable_capability("sapphire")
 
-# About what a row takes besides its arrays: its id as text, and the entry that finds its row.
+# The approximate bytes of a row besides its arrays: its id as text, and the entry that finds its row.
 _ROW_BYTES = 250
-# About what the name of a session or a speaker takes, with its number.
+# The approximate bytes of the name of a session or a speaker, with its number.
 _NAME_BYTES = 200
-# A row that changes is written anew at the end; with more gone than this share, all are read again.
+# A row that changes is appended at the end; with more gone than this share, all are read again.
 _GONE_SHARE = 0.3
 
 _TYPES: dict[str, Any] = {
@@ -46,10 +46,11 @@ _TYPES: dict[str, Any] = {
 
 
 class Row(NamedTuple):
-    """A searchable memory as it is read. Times are seconds since the epoch; `valid_to` is infinite while it holds.
+    """Holds a searchable memory as it is read. Times are seconds since the epoch; `valid_to` is infinite while it
+    holds.
 
     `vectors`: float16 [passages, dimensions], of no passage while it waits for its vector. `postings`: (term,
-    frequency); `aliases`: ids of the names that it mentions, one a mention.
+    frequency); `aliases`: ids of the names that it mentions, one for each mention.
     """
 
     id: str
@@ -70,16 +71,17 @@ class Row(NamedTuple):
 
 
 class TermStatistics(NamedTuple):
-    """What BM25 needs of a namespace as a whole: how many memories it has, and how many terms they have together."""
+    """Holds the statistics that BM25 needs of a whole namespace: the number of memories, and of their terms
+    together."""
 
     memories: int
     terms: int
 
 
 class Columns:
-    """What search knows of the searchable memories of a namespace under one model. Not for several threads at once.
+    """Holds the searchable memories of a namespace under one model, as columns. Not thread-safe.
 
-    Rows are numbered as they came; those of `found` in the methods are such numbers.
+    Rows are numbered as they came; `found` in the methods holds such numbers.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -105,14 +107,14 @@ class Columns:
         return self._size
 
     def __getattr__(self, name: str) -> np.ndarray:
-        """The column of that name [rows]: one of `_TYPES`."""
+        """Returns the column of that name [rows]: one of `_TYPES`."""
         if name not in _TYPES:
             raise AttributeError(name)
         return self._arrays[name][: self._size]
 
     @property
     def bytes(self) -> int:
-        """About what they take, in bytes."""
+        """Returns the approximate size of the columns, in bytes."""
         arrays = sum(column.nbytes for column in self._arrays.values())
         vectors = self._vectors.nbytes + self._more_vectors.nbytes + self._more_rows.nbytes
         named = _NAME_BYTES * (len(self._sessions) + len(self._speakers))
@@ -121,32 +123,32 @@ class Columns:
         )
 
     def rows_of(self, identities: Iterable[str]) -> np.ndarray:
-        """The rows of those memories that are here."""
+        """Returns the rows of the known memories among `identities`."""
         found = (self._row_of.get(identity) for identity in identities)
         return np.array([row for row in found if row is not None], np.int64)
 
     @property
     def count(self) -> int:
-        """How many memories are here."""
+        """Returns the number of memories in the columns."""
         return self._size - self._gone
 
     @property
     def are_worn(self) -> bool:
-        """Whether so much is gone that they had better be read again."""
+        """Tells whether the share of removed rows calls for reading the columns again."""
         return self._gone > max(1_000, _GONE_SHARE * self._size)
 
     @property
     def speakers(self) -> list[str]:
-        """The names of those who speak, by their numbers."""
+        """Lists the names of the speakers, by their numbers."""
         return list(self._speakers)
 
     @property
     def speaker_keys(self) -> list[str]:
-        """Their name keys (`speaker_key`), by their numbers."""
+        """Lists the speakers' name keys (`speaker_key`), by their numbers."""
         return self._speaker_keys
 
     def speakers_named(self, keys: Iterable[str]) -> frozenset[str]:
-        """Those of the `keys` that name a speaker, by another name of theirs also, and the keys of these speakers."""
+        """Finds the `keys` that name a speaker, also by another name, and adds the keys of these speakers."""
         known = self._known_speakers
         found = known.intersection(keys)
         for key in self.names.known_of(keys):
@@ -156,19 +158,20 @@ class Columns:
         return frozenset(found)
 
     def fill(self, rows: Sequence[Row], terms: TermIndex, lengths: np.ndarray) -> None:
-        """The first rows. Their postings are in `terms` already, by their places in `rows`, and so are `lengths`."""
+        """Fills the columns with the first rows. `terms` already holds their postings, by their places in `rows`,
+        and so does `lengths`."""
         for row in rows:
             self._append(row)
         self._arrays["length"][: len(rows)] = lengths
         self.terms = terms
 
     def put(self, row: Row) -> None:
-        """A memory that is new or has changed."""
+        """Adds a memory that is new or has changed."""
         self.remove(row.id)
         self.terms.add(self._append(row), row.postings)
 
     def remove(self, identity: str) -> None:
-        """A memory that is gone or cannot be searched any longer, if it was here."""
+        """Removes a memory that is gone or can no longer be searched, if it was here."""
         self.kept.forget(identity)
         row = self._row_of.pop(identity, None)
         if row is None:
@@ -182,7 +185,8 @@ class Columns:
         self._places = None
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Similarity (−1..1) of each row's nearest passage to `vector` [dimensions]; 0 for rows without a vector."""
+        """Computes the similarity (−1..1) of each row's nearest passage to `vector` [dimensions]; 0 for rows without
+        a vector."""
         wanted = vector.astype(np.float16)[None]
         cosines = _similarity(wanted, self._vectors[: self._size])
         if len(self._more_rows):
@@ -191,7 +195,7 @@ class Columns:
         return cosines
 
     def nearest(self, cosines: np.ndarray, *, limit: int, among: np.ndarray | None = None) -> np.ndarray:
-        """The `limit` rows with the highest cosine, best first; `among` [rows] says which are looked at."""
+        """Finds the `limit` rows with the highest cosine, best first; `among` [rows] says which are looked at."""
         searched = self.alive & self.has_vector
         if among is not None:
             searched &= among
@@ -201,9 +205,10 @@ class Columns:
     def by_words(
         self, asked: Sequence[str], statistics: TermStatistics, *, limit: int, preferences: bool
     ) -> tuple[np.ndarray, np.ndarray, WordHits]:
-        """The `limit` rows with the highest BM25 score, best first, their scores, and what `lexical.search` counts.
+        """Finds the `limit` rows with the highest BM25 score, best first, with their scores and the counts of
+        `lexical.search`.
 
-        `preferences`: they are among the rows. How rare a term is, and how long a memory, the others say.
+        `preferences`: they are among the rows. The other memories decide how rare a term is, and how long a memory.
         """
         scores = np.zeros(self._size)
         holding: dict[str, int] = {}
@@ -234,8 +239,8 @@ class Columns:
         return best, of_best, WordHits([], memories, holding)
 
     def around(self, rows: np.ndarray, *, turns: int) -> np.ndarray:
-        """Integers [pairs, 3]: of `rows` and those of their sessions that are at most `turns` turns away, in the order
-        in which things happened: a row, its neighbour, and by how many turns that is later."""
+        """Returns integers [pairs, 3]: `rows` and the rows of their sessions that are at most `turns` turns away, in
+        the order in which things happened: a row, its neighbour, and by how many turns that is later."""
         order, parts, places = self._by_time()
         rows = rows[~self.is_preference[rows]]
         if not len(rows):
@@ -249,7 +254,7 @@ class Columns:
         return np.column_stack([rows[of_row], order[there[inside]], distances[of_distance]])
 
     def in_order_of_ids(self, rows: np.ndarray) -> np.ndarray:
-        """Distinct rows in the order of the memories' ids, which sort by time."""
+        """Sorts distinct rows by the memories' ids, which sort by time."""
         return rows[np.lexsort((self.low[rows], self.high[rows]))]
 
     def _append(self, row: Row) -> int:
@@ -302,7 +307,8 @@ class Columns:
         self._vectors = _resize(self._vectors, capacity)
 
     def _best(self, rows: np.ndarray, scores: np.ndarray, *, limit: int) -> tuple[np.ndarray, np.ndarray]:
-        """The `limit` best of `rows` by their `scores`, and these; of equals, to seven digits, the newer is first."""
+        """Returns the `limit` best of `rows` by their `scores`, and these; of equals, to seven digits, the newer is
+        first."""
         rounded = -scores.astype(np.float32)
         if len(rows) > limit:
             kept = rounded <= np.partition(rounded, limit - 1)[limit - 1]
@@ -311,8 +317,8 @@ class Columns:
         return rows[order], scores[order]
 
     def _by_time(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows that are alive and no preferences by session, turns apart from the rest, in the order in which they
-        happened; a number for the session and kind of each of them; and the place of each row among them."""
+        """Returns the rows that are alive and no preferences by session, turns apart from the rest, in the order in
+        which they happened; a number for the session and kind of each of them; and the place of each row among them."""
         if self._places is None:
             rows = np.flatnonzero(self.alive & ~self.is_preference)
             parts = self.session[rows].astype(np.int64) * 2 + (self.turn[rows] < 0)

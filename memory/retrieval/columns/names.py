@@ -1,4 +1,4 @@
-"""Names of entities in memory: which entity a name stands for, and the rows that mention it."""
+"""Indexes the names of entities in memory: which entity a name stands for, and the rows that mention it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from memory.retrieval.entity_matches import TOLD_OF, EntityMatch
 
 
 class NameIndex:
-    """Entities by name, and the rows that mention them, a mention each. Entities and names are ids as text."""
+    """Holds entities by name, and the rows that mention them, once for each mention. Entities and names are ids as
+    text."""
 
     def __init__(self) -> None:
         self._names: dict[str, tuple[str, str]] = {}
@@ -22,18 +23,18 @@ class NameIndex:
 
     @property
     def bytes(self) -> int:
-        """About what it takes, in bytes."""
+        """Returns the approximate size of the index, in bytes."""
         return 900 * len(self._names) + 40 * self._mention_count
 
     def put(self, alias: str, key: str, entity: str) -> None:
-        """A name with its key and the entity it stands for, new or changed."""
+        """Adds or changes a name, with its key and the entity it stands for."""
         self.forget(alias)
         self._names[alias] = (key, entity)
         self._by_key.setdefault(key, set()).add(alias)
         self._by_entity.setdefault(entity, set()).add(alias)
 
     def forget(self, alias: str) -> None:
-        """A name that is gone, if it was known."""
+        """Removes a name, if it was known."""
         known = self._names.pop(alias, None)
         if known is not None:
             key, entity = known
@@ -41,23 +42,23 @@ class NameIndex:
             self._by_entity[entity].discard(alias)
 
     def add(self, row: int, aliases: Iterable[str]) -> None:
-        """A row that is new mentions names, one as often as it is in `aliases`."""
+        """Adds a new row that mentions names, each one as often as it is in `aliases`."""
         for alias in aliases:
             self._mentions.setdefault(alias, []).append(row)
             self._mention_count += 1
 
     def known_of(self, keys: Iterable[str]) -> list[str]:
-        """Those of the `keys` that name an entity."""
+        """Returns the `keys` that name an entity."""
         return [key for key in keys if key in self._by_key]
 
     def keys_beside(self, key: str) -> Iterator[str]:
-        """All keys of the entities that `key` names."""
+        """Yields all keys of the entities that `key` names."""
         for alias in self._by_key.get(key, ()):
             for other in self._by_entity[self._names[alias][1]]:
                 yield self._names[other][0]
 
     def match(self, keys: Iterable[str], alive: np.ndarray) -> list[EntityMatch[int]]:
-        """The entities that one of the `keys` names and a row that is `alive` [rows] mentions."""
+        """Finds the entities that one of the `keys` names and a row that is `alive` [rows] mentions."""
         longest: dict[str, str] = {}
         for key in keys:
             for alias in self._by_key.get(key, ()):

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         bind_forks()
         reach.close_process()
         connection_created.connect(spare_processors)
-        # Its processes share what is loaded, as long as no collection writes into it.
+        # Forked processes share the loaded memory until a garbage collection writes into it.
         gc.collect()
         gc.freeze()
         run_clusters([priority for priority in JobPriority if name in (None, priority.label)])

@@ -4040,7 +4040,7 @@ export interface components {
             /** @description Seconds that new turns wait to be read for names, and to be compared */
             lag: components["schemas"]["TaskLag"];
         };
-        /** @description Where a pack's text may be kept by a provider's prompt cache. */
+        /** @description The part of a pack's text that a provider's prompt cache may keep. */
         Answer: {
             /** @description Of the beginning of `context_pack.text` that no question changes: instructions, tools and durable memories. While it is the same, a provider's prompt cache has that beginning */
             prefix_sha256: string;
@@ -4103,7 +4103,7 @@ export interface components {
              */
             dry_run?: boolean;
         };
-        /** @description How the memory stands after the change. */
+        /** @description The memory's standing after the change. */
         Archived: {
             /** Format: uuid */
             id: string;
@@ -4576,7 +4576,7 @@ export interface components {
             /** @description Whether there is more to read at once */
             has_more: boolean;
         };
-        /** @description How the memory stands after the change. */
+        /** @description The memory's standing after the change. */
         Changed: {
             /** Format: uuid */
             id: string;
@@ -4741,7 +4741,7 @@ export interface components {
             /** @description Whether the memory says what it is cited for: its numbers, dates, names and half of the words */
             supported: boolean;
         };
-        /** @description Where a pack's text may be kept by a provider's prompt cache. */
+        /** @description The part of a pack's text that a provider's prompt cache may keep. */
         CitedAnswer: {
             /** @description Of the beginning of `context_pack.text` that no question changes: instructions, tools and durable memories. While it is the same, a provider's prompt cache has that beginning */
             prefix_sha256: string;
@@ -5940,7 +5940,7 @@ export interface components {
             /** @description Chunks that wait for their vector */
             pending_embeddings: number;
         };
-        /** @description Where a candidate's score comes from: what the arms and signals gave sums to it. */
+        /** @description The parts of a candidate's score: the shares of the arms and signals sum to it. */
         Dropped: {
             arms: components["schemas"]["Arms"];
             /** @description By name, those that say something */
@@ -6128,7 +6128,7 @@ export interface components {
          * @enum {string}
          */
         ErasureReceiptStatusEnum: "queued" | "running" | "waiting" | "finished" | "failed" | "dry_run";
-        /** @description What to forget for good: exactly one of memory_ids, session_id, speaker and whole_namespace. */
+        /** @description Selects the memories to delete for good: exactly one of memory_ids, session_id, speaker and whole_namespace. */
         ErasureRequest: {
             namespace: string;
             /** @description Memories; a document that loses a chunk loses all */
@@ -6372,7 +6372,7 @@ export interface components {
             expires_at?: string | null;
             reason: string;
         };
-        /** @description Where a candidate's score comes from: what the arms and signals gave sums to it. */
+        /** @description The parts of a candidate's score: the shares of the arms and signals sum to it. */
         Explanation: {
             arms: components["schemas"]["Arms"];
             /** @description By name, those that say something */
@@ -6421,7 +6421,7 @@ export interface components {
             /** @description Always empty: memories are compared in the background */
             update: components["schemas"]["ChangedMemory"][];
         };
-        /** @description An opinion; it takes the place of the same key's former one. */
+        /** @description An opinion; it replaces the former one of the same key. */
         FeedbackRequest: {
             kind: components["schemas"]["FeedbackEnum"];
             /** @default  */
@@ -6984,7 +6984,7 @@ export interface components {
             error_msg?: string;
             error: components["schemas"]["ErrorBody"];
         };
-        /** @description How long the oldest turn waits that was not dealt with; 0 where none waits. */
+        /** @description The waiting time of the oldest turn that was not processed; 0 if none waits. */
         Lag: {
             /**
              * Format: double
@@ -8304,7 +8304,7 @@ export interface components {
             /** @description true: exempt them from every sweep */
             pinned?: boolean;
         };
-        /** @description What is to be different; what is left out stays as it is. */
+        /** @description The fields to change; a field that is left out stays as it is. */
         PatchedMemoryChangeRequest: {
             /** @description Why, for the audit log */
             reason?: string;
@@ -9451,7 +9451,7 @@ export interface components {
             /** @description In a sentence, without the text */
             says: string;
         };
-        /** @description Why it is done: kept in the audit log. */
+        /** @description The reason of a change, which is kept in the audit log. */
         ReasonRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -9645,7 +9645,7 @@ export interface components {
              */
             clear_audit?: boolean;
         };
-        /** @description Without more: from the archive. */
+        /** @description A restoration; without a version, from the archive. */
         RestoreRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -9706,7 +9706,7 @@ export interface components {
             /** @description Always false: it is done */
             async: boolean;
         };
-        /** @description A statement of the memory that holds no longer: it is not searched and not handed over. */
+        /** @description A statement of the memory that no longer holds: it is not searched and not returned. */
         Retired: {
             start: number;
             end: number;
@@ -10251,7 +10251,7 @@ export interface components {
             /** Format: uuid */
             memory_id: string;
         };
-        /** @description What holds instead: a memory that is there, or a text that becomes one. */
+        /** @description The memory that holds instead: an existing one, or a text that becomes one. */
         SupersedeRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -10643,7 +10643,7 @@ export interface components {
         TreeRebuildRequest: {
             namespace: string;
         };
-        /** @description What a summary was made from, as far as it is known of its kind. */
+        /** @description The sources of a summary, as far as they are known for its kind. */
         TriggerDetails: {
             source?: string;
             /** @description Rolled on from the former summary, or from the start */
@@ -10973,7 +10973,7 @@ export interface components {
             /** Format: date-time */
             replaced_at: string;
         };
-        /** @description Of the namespaces that the key reaches. */
+        /** @description The queue of the namespaces that the key reaches. */
         Waiting: {
             priorities: components["schemas"]["PriorityQueue"][];
             /** @description The 20 with the most jobs */
