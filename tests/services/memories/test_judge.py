@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from memory.checks import check_settling_judge
 from memory.enums import AuditEvent, LinkKind, PairVerdict, Review
+from memory.governance.settling import NEW_VALUE
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, Session, UnsurePair
 from memory.providers.llm_settling import LLMJudge
-from memory.services.index.embedding_model import ActiveModel
-from memory.services.memories import edit, reinstate, settle, unsure_pairs
+from memory.services.memories import edit, reinstate, settle, statement_vectors, unsure_pairs
 from memory.services.memories import judge as settling_judge
 from memory.services.memories.retire import JUDGED
 from memory.services.monitoring import health
@@ -79,9 +79,13 @@ def endpoint(settings) -> Iterator[Endpoint]:
 
 
 @pytest.fixture(autouse=True)
-def _as_minilm(monkeypatch) -> None:
-    """The model of the tests stands for the one whose cosines are known."""
-    monkeypatch.setattr(ActiveModel, "is_minilm", True)
+def _near(monkeypatch) -> None:
+    """Statements with several words in common are near: the vectors of the tests have no meaning."""
+
+    def measure_cosines(_model: object, said: str, others: Sequence[str]) -> list[float]:
+        return [0.9 if len(set(said.split()) & set(other.split())) > 3 else 0.1 for other in others]
+
+    monkeypatch.setattr(statement_vectors, "measure_cosines", measure_cosines)
 
 
 @pytest.fixture
@@ -216,7 +220,7 @@ class TestChecked:
 
         assert verdicts() == [PairVerdict.REFUSED]
         assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == []
-        assert MemoryLink.objects.across_namespaces().get().confidence == 0.6
+        assert MemoryLink.objects.across_namespaces().get().reason == NEW_VALUE
         assert UnsurePair.objects.across_namespaces().get().explanation == ""
         assert judge(later=timedelta(days=1)) == 0
 
@@ -253,7 +257,7 @@ class TestChecked:
         assert judge() == 0, "not at once"
 
         assert len(endpoint.asked) == questions, "what has not the shape that was asked for is asked for once more"
-        assert MemoryLink.objects.across_namespaces().get().confidence == 0.6
+        assert MemoryLink.objects.across_namespaces().get().reason == NEW_VALUE
         endpoint.answer = plain
         assert judge(later=settling_judge.FIRST_DELAY * 2) == 1
         assert verdicts() == [PairVerdict.REPLACES]
@@ -274,7 +278,7 @@ class TestChecked:
         pair = UnsurePair.objects.across_namespaces().get()
         assert (pair.verdict, pair.attempts) == (PairVerdict.UNANSWERED, settling_judge.MOST_ATTEMPTS)
         assert len(endpoint.asked) == settling_judge.MOST_ATTEMPTS
-        assert MemoryLink.objects.across_namespaces().get().confidence == 0.6
+        assert MemoryLink.objects.across_namespaces().get().reason == NEW_VALUE
         assert "took more than 0.1 seconds" in str([getattr(one, "reason", "") for one in caplog.records])
         settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
         endpoint.answer = plain
@@ -337,9 +341,9 @@ class TestInjection:
 class TestBudget:
     def test_a_run_judges_so_many_in_turns_of_the_namespaces(self, alice, bob, remember, endpoint, settings):
         settings.MEMOS_LLM_SETTLING_PER_RUN = 2
-        for number in range(3):
-            permit = f"I pay 40 euros for the {('blue', 'green', 'amber')[number]} kiosk permit."
-            tell(alice, remember, permit, permit.replace("I pay 40", "I now pay 55").replace("the ", "the Ashford "))
+        tell(alice, remember)
+        tell(alice, remember, "The bakery opens at 7 every morning.", "The bakery now opens at 6 every morning.")
+        tell(alice, remember, "Our choir costs 12 euros a month.", "Our choir now costs 15 euros a month.")
         tell(bob, remember)
         assert UnsurePair.objects.across_namespaces().count() >= 4
 
@@ -361,7 +365,7 @@ class TestBudget:
         setattr(settings, setting, "" if setting.endswith("KEY") else False)
         tell(alice, remember)
 
-        assert MemoryLink.objects.across_namespaces().get().confidence == 0.6
+        assert MemoryLink.objects.across_namespaces().get().reason == NEW_VALUE
         assert not UnsurePair.objects.across_namespaces().exists()
         assert judge() == 0
         setattr(settings, setting, "k-1" if setting.endswith("KEY") else True)
