@@ -195,7 +195,7 @@ def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earli
             settled.linked.append(Linked(other, start, end, said, decision))
             if span and (ending.request or not _ONCE.search(said.text)):
                 settled.retired.append(Retired(other, start, end, said, decision))
-        if ending.request and settled.retired:
+        if ending.request and settled.retired and can_leave(said.text):
             # The request itself repeats what it asks to forget, so it is retired, too.
             settled.retired.append(Retired(key, said.start, said.end, said, decision, ending.terms))
         done = True
