@@ -13,7 +13,14 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from memory.governance.update_score import LINKED_FROM, can_reach, find_obstacle, may_update, score_update
+from memory.governance.update_score import (
+    LINKED_FROM,
+    can_reach,
+    find_obstacle,
+    is_correction,
+    may_update,
+    score_update,
+)
 from memory.text.analysis import is_cjk, terms
 from memory.text.cues import is_negated
 from memory.text.endings import Ending, find_endings, telling_terms
@@ -21,6 +28,7 @@ from memory.text.english_verbs import SIMPLE_PAST
 from memory.text.moods import Mood, find_moods
 from memory.text.sentences import is_question
 from memory.text.subjects import content_terms, find_people, find_subject, is_of_speaker, is_third_person, names_others
+from memory.text.translatable import gettext_noop as _
 from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)
@@ -34,16 +42,18 @@ COVERED, FEW_TERMS = 0.75, 2
 # The share of a denial's terms that the earlier statement must hold.
 DENIED_SHARE = 0.5
 
-ENDED = "The newer statement says that it is over."
-TAKEN_BACK = "The newer statement takes it back."
-NEW_VALUE = "The newer statement probably gives the new value."
-DENIES = "One statement denies what the other says, and neither says that it changed."
+ENDED = _("The newer statement says that it is over.")
+TAKEN_BACK = _("The newer statement takes it back.")
+CORRECTED = _("The newer statement was said to correct it.")
+NEW_VALUE = _("The newer statement probably gives the new value.")
+DENIES = _("One statement denies what the other says, and neither says that it changed.")
 
 # A sentence that joins two things can't leave search for one of them.
 _JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
 # The places at which a sentence that joins statements may be cut.
 _PART = re.compile(r"[,;] (?:and |but |while |plus )?|[，；](?:而且|但是|不过|另外)?")
 # Cancelling something for one day does not end it.
+_ANY_PART = re.compile(r"[,;] (?:and |but )?| (?:and|but) |[，；]")
 _ONCE = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b"
     r"|今[天晚早]|明[天早晚]|这[次周回]",
@@ -132,6 +142,7 @@ class Earlier(Generic[Key]):
 
     statements: Mapping[Key, Sequence[Statement]]
     near: Collection[Key] = ()
+    named: Collection[Key] = ()
     successions: Collection[tuple[Key, Key]] = ()
 
 
@@ -154,7 +165,7 @@ def settle(
             continue
         if time.thread_time() > until:
             break
-        ended = _end_things(settled, key, said, earlier)
+        ended = _end_things(settled, key, said, earlier) or _correct_named(settled, said, earlier)
         linked = None if ended else _find_former(said, earlier, measure_cosines)
         if linked is not None:
             settled.linked.append(linked)
@@ -174,6 +185,18 @@ def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
 def is_update(statement: Statement) -> bool:
     """Tells whether a statement may give the new value of something."""
     return not statement.by_agent and may_update(statement.text)
+
+
+def _correct_named(settled: Settled[Key], said: Statement, earlier: Earlier[Key]) -> bool:
+    """Retires what `said` corrects in the memories that the newer one names; returns whether it corrects anything."""
+    decision, done = Decision(CORRECTED, OUTRIGHT), False
+    for key in earlier.named:
+        for old in earlier.statements.get(key, ()):
+            if said.speaker == old.speaker and not old.by_agent and is_correction(said.text, old.text):
+                settled.linked.append(Linked(key, old.start, old.end, said, decision))
+                settled.retired.append(Retired(key, old.start, old.end, said, decision))
+                done = True
+    return done
 
 
 def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earlier[Key]) -> bool:
@@ -298,7 +321,17 @@ def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosine
     newest = _find_newest(key, earlier)
     if newest != key:
         key, old = newest, earlier.statements[newest][0]
-    return Linked(key, old.start, old.end, said, Decision(NEW_VALUE, round(scores[best], 3)))
+    start, end = old.span(*_find_part(old.text, said.text))
+    return Linked(key, start, end, said, Decision(NEW_VALUE, round(scores[best], 3)))
+
+
+def _find_part(text: str, newer: str) -> tuple[int, int]:
+    """Finds [first, last) of the part of a sentence that shares most terms with `newer`: all of one that joins nothing."""
+    joints = list(_ANY_PART.finditer(text))
+    starts, ends = [0, *(joint.end() for joint in joints)], [*(joint.start() for joint in joints), len(text)]
+    shared = frozenset(terms(newer))
+    parts = list(zip(starts, ends, strict=True))
+    return max(parts, key=lambda part: len(shared & frozenset(terms(text[part[0] : part[1]]))))
 
 
 def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from memory.text.analysis import terms
+from memory.text.cues import is_negated
 from memory.text.english_verbs import FINITE
 from memory.text.moods import Mood, find_moods
 from memory.text.subjects import (
@@ -208,6 +209,14 @@ def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, .
 def _is_noun(word: str) -> bool:
     """Tells whether an English word is neither a value nor a verb."""
     return word.isascii() and word.isalpha() and word not in _VALUE_WORDS and word not in FINITE
+
+
+def is_correction(newer: str, older: str) -> bool:
+    """Tells whether `newer` says what `older` says, of the same thing and in the same form, but for one value."""
+    mine, theirs = tokens(newer), tokens(older)
+    matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
+    same_form = matcher.ratio() >= _SAME_FORM and _count_slots(matcher, theirs, mine) == 1
+    return same_form and not find_obstacle(newer, older) and is_negated(newer) == is_negated(older)
 
 
 def score_update(newer: str, older: str, cosine: float) -> float:

@@ -23,7 +23,10 @@ def decide(
     people = others or [speaker] * len(earlier)
     told = {at: statements(text, speaker=who) for at, (text, who) in enumerate(zip(earlier, people, strict=True))}
     return settle(
-        99, statements(said, speaker=speaker), Earlier(told, list(told), successions), measure_cosines=cosines
+        99,
+        statements(said, speaker=speaker),
+        Earlier(told, list(told), successions=successions),
+        measure_cosines=cosines,
     )
 
 

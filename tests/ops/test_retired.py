@@ -92,7 +92,7 @@ class TestRefusals:
         for path in (PAGE, "/ops/"):
             shown = clerk.get(path).content.decode()
             assert "•••" in shown
-            assert "A newer memory takes it back." in shown
+            assert "The newer statement says that it is over." in shown
             assert not {"chess", "rye", "oboe"} & set(re.findall(r"\w+", shown))
 
     def test_what_a_model_said_of_texts_is_masked_with_them(self, staff, corrected, grant_console):
@@ -120,7 +120,7 @@ class TestShown:
         shown = page(staff, ns="harbour")
         for words in ("I love chess problems.", "I&#x27;ve lost interest in chess problems.", "I love rye bread."):
             assert words in shown
-        assert "A newer memory takes it back." in shown
+        assert "The newer statement says that it is over." in shown
         assert "marzipan" not in shown
         assert "marzipan" in page(staff)
         assert shown.count('name="pair"') == 2, "what the newer one announced is no pair of its own"

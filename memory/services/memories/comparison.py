@@ -170,7 +170,10 @@ def decide(comparison: MemoryComparison) -> None:
     memory = comparison.memory
     until = time.thread_time() + MAX_SECONDS
     earlier = Earlier(
-        {one.pk: statements_of(one) for one in comparison.earlier}, comparison.near, _list_successions(comparison)
+        {one.pk: statements_of(one) for one in comparison.earlier},
+        comparison.near,
+        list_named(memory),
+        _list_successions(comparison),
     )
     measure = partial(statement_vectors.measure_cosines, active_model())
     comparison.settled = settle(memory.pk, comparison.statements, earlier, measure_cosines=measure, until=until)

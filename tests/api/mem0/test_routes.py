@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import Memory, Namespace
+from memory.services.memories import statement_vectors
 from memory.services.tenancy.keys import issue_key
 from tests.api.mem0.test_filters import add, listed
 from tests.job_queue import work_off
@@ -134,17 +135,18 @@ def test_the_same_key_adds_once(alice):
     assert Memory.objects.in_scope(alice.scope).count() == 1
 
 
-def test_two_users_are_never_compared(alice):
+def test_two_users_are_never_compared(alice, monkeypatch):
+    monkeypatch.setattr(statement_vectors, "measure_cosines", lambda _model, _said, others: [0.9] * len(others))
     add(alice, "My gym opens at 8.", user_id="ada")
     add(alice, "My gym opens at 9.", user_id="bo")
     work_off()
     assert listed(alice, {"user_id": "*"}, latest_only=True) == {"My gym opens at 8.", "My gym opens at 9."}
-    add(alice, "My gym opens at 10 now, not at 8.", user_id="ada")
+    add(alice, "My gym opens at 10 now.", user_id="ada")
     work_off()
     hits = alice.post(
         "/v3/memories/search/", {"query": "When does the gym open?", "filters": {"user_id": "ada"}}
     ).json()
-    assert hits["results"][0]["memory"] == "My gym opens at 10 now, not at 8."
+    assert hits["results"][0]["memory"] == "My gym opens at 10 now."
 
 
 def test_what_expires_is_not_found_any_more(alice):

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import pytest
 from django.utils import timezone
 
 from memory.models import Memory, MemoryLink
-from memory.services.memories import settle
+from memory.services.memories import settle, statement_vectors
+from memory.text.analysis import terms
 
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
 OLD = "My sister Mia lives in Rome and she keeps two tortoises."
 NEW = "Mia moved to Oslo."
+
+
+@pytest.fixture(autouse=True)
+def _near(monkeypatch) -> None:
+    """Statements that share words are near: the vectors of the tests have no meaning."""
+
+    def measure_cosines(_model: object, said: str, others: Sequence[str]) -> list[float]:
+        return [0.9 if len(set(terms(said)) & set(terms(other))) > 0 else 0.1 for other in others]
+
+    monkeypatch.setattr(statement_vectors, "measure_cosines", measure_cosines)
 
 
 def ask(tenant, query: str) -> list[dict]:
@@ -44,7 +57,7 @@ def test_the_newer_comes_first_for_the_value_and_the_hit_says_so(alice, remember
     assert [hit["id"] for hit in hits[:2]] == [new, old]
     [later] = hits[1]["metadata"]["later"]
     assert (later["memory_id"], later["text"]) == (new, NEW)
-    assert hits[0]["explanation"]["signals"]["latest"]["weighted"] > 0
+    assert hits[0]["explanation"]["signals"]["successor"]["weighted"] > 0
 
 
 def test_the_fact_beside_it_is_found_as_before(alice, remember):

@@ -509,14 +509,14 @@ class TestContradictions:
 
     def test_a_liking_that_only_a_model_reads_is_dropped_beside_what_rules_read(self, alice, hear):
         hear(1, "I avoid peanuts.")
-        done = hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        done = hear(2, "I treasure peanuts.", attitude="like", wanted=True, text="Ana treasures peanuts.")
         assert (done.stored, done.superseded, dict(done.refused)) == (0, 0, {"contrary": 1})
         assert last_event()["refused"] == {"contrary": 1}
         assert self.holding(alice) == [("constraint", False)]
 
     def test_and_beside_a_constraint_that_a_model_read(self, alice, hear):
         hear(1, "I get hives from peanuts.", attitude="constraint", wanted=False, text="Ana gets hives from peanuts.")
-        done = hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        done = hear(2, "I treasure peanuts.", attitude="like", wanted=True, text="Ana treasures peanuts.")
         assert (done.stored, dict(done.refused)) == (0, {"contrary": 1})
         assert self.holding(alice) == [("constraint", False)]
 
@@ -529,7 +529,7 @@ class TestContradictions:
         assert self.holding(alice) == [("like", True), ("constraint", False)]
 
     def test_whichever_is_read_first(self, alice, hear):
-        hear(2, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        hear(2, "I treasure peanuts.", attitude="like", wanted=True, text="Ana treasures peanuts.")
         assert self.holding(alice) == [("like", True)]
         hear(1, "I avoid peanuts.")
         assert self.holding(alice) == [("constraint", False)]
@@ -541,7 +541,7 @@ class TestContradictions:
         assert self.holding(alice) == [("like", True)]
 
     def test_one_that_a_model_read_ends_another_that_is_no_constraint(self, alice, hear):
-        hear(1, "I swear by peanuts.", attitude="like", wanted=True, text="Ana swears by peanuts.")
+        hear(1, "I treasure peanuts.", attitude="like", wanted=True, text="Ana treasures peanuts.")
         done = hear(2, "I shudder at peanuts.", attitude="dislike", wanted=False, text="Ana shudders at peanuts.")
         assert (done.stored, done.superseded) == (1, 1)
         assert self.holding(alice) == [("dislike", False)]
