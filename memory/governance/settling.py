@@ -326,7 +326,7 @@ def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosine
 
 
 def _find_part(text: str, newer: str) -> tuple[int, int]:
-    """Finds [first, last) of the part of a sentence that shares most terms with `newer`: all of one that joins nothing."""
+    """Finds [first, last) of the part of a sentence that shares most terms with `newer`."""
     joints = list(_ANY_PART.finditer(text))
     starts, ends = [0, *(joint.end() for joint in joints)], [*(joint.start() for joint in joints), len(text)]
     shared = frozenset(terms(newer))

@@ -59,6 +59,8 @@ _VALUE_KINDS = tuple(
 )
 
 
+# A correction may open with a denial: "No: it leaves at eleven".
+_DENIAL = re.compile(r"^\W*(?:no|wrong|不对|不是|错了)[,:，：]\s*", re.IGNORECASE)
 # Words that are values, as numbers are.
 _VALUE_WORDS = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays"
@@ -213,6 +215,7 @@ def _is_noun(word: str) -> bool:
 
 def is_correction(newer: str, older: str) -> bool:
     """Tells whether `newer` says what `older` says, of the same thing and in the same form, but for one value."""
+    newer = _DENIAL.sub("", newer)
     mine, theirs = tokens(newer), tokens(older)
     matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
     same_form = matcher.ratio() >= _SAME_FORM and _count_slots(matcher, theirs, mine) == 1

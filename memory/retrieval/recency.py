@@ -24,6 +24,10 @@ _BY_NAME = ("dense", "lexical", "people", "entities")
 _CLAUSE_END = re.compile(r"[,;:.!?\n，；：。！？、]")
 
 
+# Words with at most this many terms are a bare value, which says nothing of its attribute.
+_BARE_VALUE = 2
+
+
 class Succession:
     """Puts successors above what they replace. `said_by`: hits that are not shown because a successor says the same,
     with that one's id. `sunk`: candidates that lost part of their score, by id."""
@@ -119,7 +123,7 @@ def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
     """Tell whether a question with the terms `asked` is about the clause of `text` that holds `words`, not the rest.
 
     A question that shares no term with either found the text by its meaning, and may be about both."""
-    clause = _clause_of(words, text)
+    clause = words if len(_terms_of(words)) > _BARE_VALUE else _clause_of(words, text)
     return len(asked & _terms_of(text.replace(clause, " "))) <= len(asked & _terms_of(clause))
 
 
