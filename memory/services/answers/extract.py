@@ -17,7 +17,7 @@ from memory.services.answers.sources import AnswerSources
 from memory.services.index.embedding_model import active_model
 from memory.services.recall.query import QueryAnswer
 from memory.text.analysis import cjk_share
-from memory.text.answers import Composed, Quotable, Newer, Source, compose, excerpts
+from memory.text.answers import Composed, Newer, Quotable, Source, compose, excerpts
 from memory.text.tokens import count_tokens
 
 log = logging.getLogger("memos.answers")
