@@ -268,7 +268,7 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
 @dataclass(frozen=True, slots=True)
 class Table:
     """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `of_hit` [hits, 9]
-    (of its `shared_features` and `own_features`), `row` (the question's place), `evidence` (judged relevant, of an own
+    (of its `features_of_all` and `own_features`), `row` (the question's place), `evidence` (judged relevant, of an own
     question)."""
 
     asked: Sequence[Asked]
@@ -297,7 +297,7 @@ def _table(asked: Sequence[Asked]) -> Table:
         hits = [HitEvidence(*shown) for *shown, _ in one.hits]
         for number, (hit, (*_, relevant)) in enumerate(zip(hits, one.hits, strict=True), start=1):
             features.append(known.features(cosine=hit.cosine, bm25=hit.bm25))
-            of_hit.append([*known.shared_features(), *known.own_features(number, hit, hits[0])])
+            of_hit.append([*known.features_of_all(), *known.own_features(number, hit, hits[0])])
             row.append(place)
             evidence.append(relevant and one.kind == OWN)
     return Table(asked, np.array(features), np.array(of_hit), np.array(row), np.array(evidence))

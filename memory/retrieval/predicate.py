@@ -33,7 +33,7 @@ def predicate(
     parts = [] if where is None else [where]
     if as_of is not None:
         parts.append(Condition(MemoryField.CREATED, Operator.LTE, as_of))
-    writer = _Writer()
+    writer = _ConditionWriter()
     conditions = [writer.join(parts, "AND")] if parts else []
     if as_of is not None or valid_at is not None:
         conditions.append(writer.holding(as_of, valid_at))
@@ -103,7 +103,7 @@ _SIGNS = {
 }
 
 
-class _Writer:
+class _ConditionWriter:
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
 

@@ -130,16 +130,16 @@ def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
 def _is_about_retired(asked: frozenset[str], words: str, hit: Hit) -> bool:
     """Tells the same of words that were cut out of the hit: they must share a term with the question."""
     retired = asked & _terms_of(words)
-    return bool(retired) and len(retired) >= len(_asked_of_rest(asked, hit))
+    return bool(retired) and len(retired) >= len(_find_asked_of_rest(asked, hit))
 
 
 def _ranks_by_name(asked: frozenset[str], hit: Hit) -> bool:
     """Tell whether the question is about retired words, and nothing that it asks but names is left in the hit."""
     by = hit.memory.retired_by
-    return any(_is_about_retired(asked, later.words, hit) for later in by) and not _asked_of_rest(asked, hit)
+    return any(_is_about_retired(asked, later.words, hit) for later in by) and not _find_asked_of_rest(asked, hit)
 
 
-def _asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
+def _find_asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
     """Returns the terms of the question that are left in the hit, without its speaker's name and names in it."""
     names = _terms_of(" ".join((hit.speaker, *hit.memory.words.names)))
     return (asked & _terms_of(hit.text)) - names

@@ -36,7 +36,7 @@ MOST_MEMORIES = 400
 # Limits the lead of the best score: a single candidate leads by its whole score.
 MOST_AHEAD = 1.0
 HIT_INTERCEPT = -0.24
-# The features of all candidates: nearness, words, words asked for, size, the lead of the first (`shared_features`);
+# The features of all candidates: nearness, words, words asked for, size, the lead of the first (`features_of_all`);
 # then of the hit: nearness, words, place, score behind the first (`own_features`).
 HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 0.34, 1.52, 1.58, -0.36, -2.89)
 # The cosine of a speaker's name to anything that this speaker says.
@@ -91,7 +91,7 @@ class AnswerEvidence:
         if not hits:
             return []
         if is_calibrated:
-            shared = self.shared_features()
+            shared = self.features_of_all()
             of_all = HIT_INTERCEPT + sum(map(mul, HIT_WEIGHTS, shared))
             weights = HIT_WEIGHTS[len(shared) :]
             chances = [
@@ -102,7 +102,7 @@ class AnswerEvidence:
             chances = self._answering(hits)
         return list(accumulate(chances, min))
 
-    def shared_features(self) -> tuple[float, ...]:
+    def features_of_all(self) -> tuple[float, ...]:
         """Returns the features for the first weights of HIT_WEIGHTS: those of all candidates, equal for each hit."""
         near = self.familiarity * self.nearest + (1 - self.familiarity) * USUAL_COSINE
         asked, size = math.log1p(self.asked / self.rarest), math.log1p(min(self.memories, MOST_MEMORIES))

@@ -64,7 +64,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class Quotable:
     """Holds a sentence that could be quoted: [start, end) of the text of the source at that place.
 
     `text` has its white space normalised, and is cut where it is long.
@@ -97,7 +97,7 @@ class Composed:
     citations: list[Citation]
 
 
-def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
+def excerpts(question: str, sources: Sequence[Source]) -> list[Quotable]:
     """Lists the sentences that could be quoted from the sources that can be the answer, in order.
 
     They are informative: small talk is left out, and so are questions unless there is nothing else.
@@ -111,7 +111,7 @@ def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
     subject = Subject(question, [source.speaker for source in sources])
     least = REACH * next((source.score for source, ones in zip(sources, told, strict=True) if ones), 0.0)
     return [
-        Excerpt(place, one.start, one.end, one.text)
+        Quotable(place, one.start, one.end, one.text)
         for place, (source, ones) in enumerate(zip(sources, told, strict=True))
         if source.score >= least and subject.may_be(source.text, source.speaker)
         for one in ones
@@ -121,7 +121,7 @@ def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
 def compose(
     question: str,
     sources: Sequence[Source],
-    found: Sequence[Excerpt],
+    found: Sequence[Quotable],
     *,
     likeness: Sequence[float] | None,
     max_tokens: int,
@@ -132,12 +132,12 @@ def compose(
     If the question asks when, each line says when it was said and what times it names relatively. `likeness`: the
     cosine of each excerpt to the question; None when there are no vectors.
     """
-    writer = _Writer(sources, dated=asks_when(question), chinese=cjk_share(question) > 0.5)
+    writer = _AnswerWriter(sources, dated=asks_when(question), chinese=cjk_share(question) > 0.5)
     near = dict(zip(found, likeness or [_share_words(question, one.text) for one in found], strict=True))
-    chosen: list[Excerpt] = []
+    chosen: list[Quotable] = []
     said: set[object] = set()
 
-    def fits(part: Excerpt) -> bool:
+    def fits(part: Quotable) -> bool:
         return count(writer.write([*chosen, part])[0]) <= max_tokens
 
     for one in _choose(question, sources, near):
@@ -166,7 +166,7 @@ def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
     return sorted(likest, key=lambda one: one.start)
 
 
-def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, float]) -> Iterator[Excerpt]:
+def _choose(question: str, sources: Sequence[Source], near: Mapping[Quotable, float]) -> Iterator[Quotable]:
     """Yields the excerpts to quote, in the order in which they take their part of the budget: line by line, and within
     a line the most similar first. Informative sentences near it often hold the answer.
 
@@ -176,7 +176,7 @@ def _choose(question: str, sources: Sequence[Source], near: Mapping[Excerpt, flo
     also be as similar to the question, for the first may be the wrong one.
     """
     kinds, several = kinds_asked(question), asks_for_several(question)
-    lines: dict[int, list[Excerpt]] = {}
+    lines: dict[int, list[Quotable]] = {}
     for one in near:
         lines.setdefault(one.source, []).append(one)
     held = {place: kinds & kinds_held("\n".join(one.text for one in own)) for place, own in lines.items()}
@@ -205,7 +205,7 @@ def _share_words(question: str, text: str) -> float:
     return len(asked.intersection(terms(text))) / max(1, len(asked))
 
 
-def _shorten(question: str, text: str, one: Excerpt) -> Iterator[Excerpt]:
+def _shorten(question: str, text: str, one: Quotable) -> Iterator[Quotable]:
     """Yields parts of a sentence that does not fit, ever longer, from the clause with most of the question's words
     on."""
     cuts = [one.start, *(mark.end() for mark in _CUT.finditer(text, one.start, one.end)), one.end]
@@ -214,10 +214,10 @@ def _shorten(question: str, text: str, one: Excerpt) -> Iterator[Excerpt]:
     start = clauses[best][0]
     for _, end in clauses[best:]:
         quote = text[start:end].rstrip(_MARKS)
-        yield Excerpt(one.source, start, start + len(quote), _even_out(quote))
+        yield Quotable(one.source, start, start + len(quote), _even_out(quote))
 
 
-class _Writer:
+class _AnswerWriter:
     """Writes excerpts down as lines, each with its number, its label and, when `dated`, its dates."""
 
     def __init__(self, sources: Sequence[Source], *, dated: bool, chinese: bool) -> None:
@@ -225,7 +225,7 @@ class _Writer:
         self._chinese = chinese
         self._dated = dated
 
-    def write(self, chosen: Sequence[Excerpt]) -> tuple[str, list[Citation]]:
+    def write(self, chosen: Sequence[Quotable]) -> tuple[str, list[Citation]]:
         """Returns the answer and its citations."""
         lines: list[str] = []
         citations: list[Citation] = []
@@ -253,13 +253,13 @@ class _Writer:
         words = f"“{quoted}”" if source.marked else quoted
         return f"{source.label}{words} [{number}]{self._in_brackets(notes)}"
 
-    def show(self, one: Excerpt) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
+    def show(self, one: Quotable) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
         """Returns all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
         source = self._sources[one.source]
         newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
         return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
-    def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
+    def _find_later_words(self, quoted: Sequence[Quotable]) -> list[tuple[Newer, str]]:
         """Finds the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
         source = self._sources[quoted[0].source]
         found = []
@@ -278,7 +278,7 @@ class _Writer:
             return f"{day}改说：“{_even_out(quote)}” [{number}]"
         return f"later, {day}: “{_even_out(quote)}” [{number}]"
 
-    def _dates(self, quoted: Sequence[Excerpt]) -> list[str]:
+    def _dates(self, quoted: Sequence[Quotable]) -> list[str]:
         """Lists the times that excerpts of one source name relatively, each behind its phrase where there are
         several."""
         if not self._dated:
@@ -299,7 +299,7 @@ class _Writer:
         return f"（{'；'.join(notes)}）" if self._chinese else f" ({'; '.join(notes)})"
 
 
-def _join_excerpts(text: str, own: Sequence[Excerpt]) -> list[tuple[int, int]]:
+def _join_excerpts(text: str, own: Sequence[Quotable]) -> list[tuple[int, int]]:
     """Returns [start, end) of each quote, with excerpts joined that only marks separate."""
     quotes: list[tuple[int, int]] = []
     for one in own:

@@ -132,10 +132,10 @@ def _find_english(sentence: str, speaker: str) -> str:
     if not found:
         return ""
     words = found[0][1]
-    return _owned(words, speaker)[:MAX_CHARS]
+    return _name_owner(words, speaker)[:MAX_CHARS]
 
 
-def _owned(words: list[str], speaker: str) -> str:
+def _name_owner(words: list[str], speaker: str) -> str:
     """Return the phrase in the third person: "my" becomes the speaker's name."""
     article = words[0].lower()
     if article == "my" and speaker:

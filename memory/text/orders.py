@@ -16,12 +16,12 @@ from memory.text.sentences import is_question, split_sentences, strip_fillers
 MAX_CHARS = 2_000
 
 
-def _joined(pattern: str) -> str:
+def _join(pattern: str) -> str:
     """Returns `pattern` without its line breaks and the indentation behind them."""
     return re.sub(r"\s*\n\s*", "", pattern)
 
 
-_VERBS = _joined(
+_VERBS = _join(
     r"""(?:accept|add|address|agree|answer|apologi[sz]e|archive|ask|assume|attach|avoid|be|begin|book|bring|buy
     |call|cancel|cc|change|charge|check|choose|cite|close|commit|confirm|consider|contact|convert|cook|copy
     |decline|delete|deploy|disclose|disturb|double-check|edit|email|end|exceed|execute|explain|export|feed
@@ -34,7 +34,7 @@ _VERBS = _joined(
     |upload|use|verify|wait|wake|warn|water|write)"""
 )
 # Any other word may be a verb, too, but for these and what ends as a participle or an adverb.
-_NO_VERB = _joined(
+_NO_VERB = _join(
     r"""(?:a|an|the|my|your|our|his|her|their|its|this|that|in|on|at|for|with|by|too|so|as|if|when|more|enough|mind
     |again|before|once|one|good|great|nice|fun|happy|glad|sad|sorry|easy|hard|late|early|tired|hungry|busy
     |ready|here|there|sure|such|any|much|many|quite|really|been|had|was|were|did|got|gone|went|seen|saw
@@ -56,13 +56,13 @@ _HENCEFORTH = (
 )
 _EACH_TIME = r"(?:every time|each time|whenever|any time|anytime|when|if) "
 # Makes a request at its end one that stands.
-_LASTING = _joined(
+_LASTING = _join(
     rf"""\b(?:{_HENCEFORTH}|always|again|any ?more|every time|each time|whenever|unless|without (?:asking
     |my|a|an|checking|telling)|with (?:me|my kids)|on (?:week(?:end|day)s|(?:mon|tues|wednes|thurs|fri|satur|sun)days)
     |before \w+(?: in the morning| on \w+)?|only|in all|in every)\b"""
 )
 # Words for what an agent says, and its form.
-_FORM = _joined(
+_FORM = _join(
     r"""\b(?:answers?|replies|responses?|summaries|messages|sentences|words|bullets?|bullet (?:points|lists)|emojis?
     |units|tone|jargon|abbreviations|first names?|in (?:english|french|german|spanish|italian|portuguese|dutch|chinese
     |mandarin|japanese|korean|russian|arabic|plain \w+|simple \w+))\b"""
@@ -108,7 +108,7 @@ _CN_TIME = (
 )
 _CN_ALWAYS = "(?:都|一律|一定|务必|始终|必须|永远|总是|绝对|千万|只|只能|尽量|要|请|得|统一|全部|均|先|再)"
 _CN_NOT = "(?:不要|不许|不准|不得|不能|不可以?|别|勿|切勿|禁止|严禁|少)"
-_CN_VERBS = _joined(
+_CN_VERBS = _join(
     """(?:回[复答信]|答复|推荐|建议|订|预[订定约]|购?买|发|寄|发送|写|改|修改|删|删除|用|使用|叫|称呼|喊|说|讲|提|提到|提及|提醒|告诉
     |透露|泄露|分享|公开|转发|安排|打扰|吵醒|打电话|联系|通知|问|询问|确认|检查|核对|注明|标注|引用|附上|抄送|合并|提交|推送|部署
     |订阅|付款|支付|花钱|转账|保存|记录?|存|加|添加|放|列|总结|概括|翻译|解释|道歉|控制|保持|简短|简洁|含|包含|接|接受|拒绝|取消

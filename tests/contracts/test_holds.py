@@ -127,7 +127,7 @@ HARMLESS = {
     "memory/services/memories/reinstate.py:retire_again": MARKED,
     "memory/services/memories/retire.py:give_back": MARKED,
     "memory/services/memories/retire.py:retire": MARKED,
-    "memory/services/memories/retire.py:search_what_holds": MARKED,
+    "memory/services/memories/review.py:_let_all_hold": MARKED,
     "memory/services/memories/judge.py:_due": "a question to a language model that is none any more",
     "memory/services/memories/judge.py:_keep_both": MARKED,
     "memory/services/memories/settle_preview.py:undo_since": MARKED,

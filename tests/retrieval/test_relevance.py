@@ -159,7 +159,7 @@ def test_each_hit_has_a_relevance_of_its_own():
     [first, second] = USUAL.relevance_of([near, far], is_calibrated=True)
     [answer, same_answer] = USUAL.relevance_of([near, far], is_calibrated=False)
 
-    assert len(USUAL.shared_features()) + len(USUAL.own_features(1, near, near)) == len(HIT_WEIGHTS)
+    assert len(USUAL.features_of_all()) + len(USUAL.own_features(1, near, near)) == len(HIT_WEIGHTS)
     assert first > 4 * second
     assert same_answer > answer / 2
 

@@ -151,7 +151,7 @@ class Columns:
         """Finds the `keys` that name a speaker, also by another name, and adds the keys of these speakers."""
         known = self._known_speakers
         found = known.intersection(keys)
-        for key in self.names.known_of(keys):
+        for key in self.names.select_known(keys):
             speakers = known.intersection(self.names.keys_beside(key))
             if speakers:
                 found |= {key, *speakers}

@@ -47,7 +47,7 @@ class NameIndex:
             self._mentions.setdefault(alias, []).append(row)
             self._mention_count += 1
 
-    def known_of(self, keys: Iterable[str]) -> list[str]:
+    def select_known(self, keys: Iterable[str]) -> list[str]:
         """Returns the `keys` that name an entity."""
         return [key for key in keys if key in self._by_key]
 

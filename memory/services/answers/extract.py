@@ -17,7 +17,7 @@ from memory.services.answers.sources import AnswerSources
 from memory.services.index.embedding_model import active_model
 from memory.services.recall.query import QueryAnswer
 from memory.text.analysis import cjk_share
-from memory.text.answers import Composed, Excerpt, Newer, Source, compose, excerpts
+from memory.text.answers import Composed, Newer, Quotable, Source, compose, excerpts
 from memory.text.tokens import count_tokens
 
 log = logging.getLogger("memos.answers")
@@ -105,7 +105,7 @@ def _source(hit: Hit) -> Source:
     )
 
 
-def _likeness(question: str, candidates: Sequence[Excerpt]) -> list[float] | None:
+def _likeness(question: str, candidates: Sequence[Quotable]) -> list[float] | None:
     """Returns the cosine of each excerpt to the question; None when the embedding model is unavailable."""
     try:
         vectors = active_model(choose=False).embed([question, *(one.text for one in candidates)])
