@@ -124,8 +124,12 @@ def test_a_question_about_something_else_is_not_answered(alice, chat, question, 
 @pytest.mark.parametrize(
     ("floor", "question", "answerable"),
     [
-        (0, "What is the capital of Mongolia?", True),
-        (0.04, "What is the capital of Mongolia?", False),
+        (0, "Do penguins sleep on ice?", True),
+        (0.04, "Do penguins sleep on ice?", False),
+        (0, "What is the capital of the country?", True),
+        (0.04, "What is the capital of the country?", False),
+        (0, "How do I bake bread?", True),
+        (0.04, "How do I bake bread?", False),
         (0.04, QUESTION["query"], True),
         (1, QUESTION["query"], False),
     ],
@@ -155,6 +159,12 @@ def test_a_fact_on_rank_one_is_not_refused(alice, remember):
 def test_a_question_for_the_brother_is_not_answered_with_the_sister(alice, remember):
     remember(alice, "My sister Ines is a nurse in Porto.")
 
+    body = alice.post("/v1/answer", QUESTION | {"query": "What is my brother's job?"}).json()
+    assert (body["abstained"], body["citations"]) == (True, [])
+
+    # Also where the policy calls everything that is found an answer.
+    policy = {"namespace": "alice", "policy": {"retrieval": {"relevance_floor": 0}}}
+    assert alice.client.put("/v1/policy", data=policy, content_type="application/json").status_code == 200
     body = alice.post("/v1/answer", QUESTION | {"query": "What is my brother's job?"}).json()
 
     assert (body["abstained"], body["reason"], body["citations"]) == (True, "nothing_quotable", [])

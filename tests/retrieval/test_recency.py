@@ -159,6 +159,8 @@ class TestSuccessors:
         ingest_batch(items=items, now=timezone.now())
         new = say("Zebras graze.", 5)
         assert new not in {dropped.candidate.memory_id for dropped in ask(alice, HOW_HIGH, show_dropped=1).dropped}
+        alone = ask(alice, "The rent is 850?", top_k=1).hits[0]
+        assert alone.id == old
         link(alice, new, old)
 
         first, second = ask(alice, "The rent is 850?", top_k=2).hits
@@ -167,7 +169,8 @@ class TestSuccessors:
         assert first.replaces == old
         assert 0 < first.similarity < second.similarity
         assert first.bm25 == 0 < second.bm25
-        assert first.relevance < second.relevance
+        # It is judged by itself, not by the place that it takes; and nothing below it is more relevant than it.
+        assert second.relevance == first.relevance < alone.relevance
         check_parts([first, second])
         assert first.score == second.score
 

@@ -51,13 +51,24 @@ class QuotingReply:
     def lock_sources(self, outcomes: Sequence[Outcome]) -> None:
         """Locks the sources: a later erasure waits for the lock, and finds the links.
 
-        The session is locked first, as in all code that locks memories as well. Raises SourceGone when one of them is
-        gone, so that nothing is stored.
+        The session is locked first, as in all code that locks memories as well; a new one is made for that, or the
+        first turns of it at once would wait for each other. Raises SourceGone when one of them is gone, so that nothing
+        is stored.
         """
-        Session.objects.in_scope(self.scope).filter(name=self.turns[-1].session).select_for_update().first()
+        name = self.turns[-1].session
+        if any(outcome.accepted for outcome in outcomes):
+            self._make_session(name)
+        Session.objects.in_scope(self.scope).filter(name=name).select_for_update().first()
         rows = Memory.objects.in_scope(self.scope).filter(pk__in=self.sources).order_by("pk")
         if len(rows.select_for_update(no_key=True, of=("self",)).values_list("pk")) < len(set(self.sources)):
             raise SourceGone
+
+    def _make_session(self, name: str) -> None:
+        """Makes the session, still without turns, unless there is one; waits for another who is making it."""
+        own = Session(
+            namespace_id=self.scope.namespace_id, name=name, first_message_at=self.now, last_message_at=self.now
+        )
+        Session.objects.bulk_create([own], ignore_conflicts=True)
 
     def link(self, outcomes: Sequence[Outcome]) -> None:
         """Links the reply, if it was let in, to the memories that it quotes."""
