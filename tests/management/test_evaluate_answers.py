@@ -31,7 +31,7 @@ TALK = [
         "qa": [
             {"question": "Who repairs cracked bowls with gold?", "answer": "the potter in Linz", "category": 4},
             {"question": "What has a flat tyre?", "answer": "Nora's bicycle", "category": 1},
-            {"question": "Which opera did Ivo conduct in Madrid?", "category": 5},
+            {"question": "Which opera did Marta conduct in Madrid?", "category": 5},
         ],
     }
 ]
