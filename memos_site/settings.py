@@ -528,8 +528,8 @@ MEMOS_LLM_GATE_SECONDS = env.number(
 MEMOS_LLM_SETTLING = env.flag(
     "MEMOS_LLM_SETTLING",
     False,
-    "The language model judges, in the background, which updates hold that the rules are unsure of; both texts of a "
-    "pair are sent to it.",
+    "The language model judges, in the background, whether an update that was only linked holds; both texts of a pair "
+    "are sent to it.",
 )
 MEMOS_LLM_SETTLING_PER_RUN = env.integer(
     "MEMOS_LLM_SETTLING_PER_RUN",

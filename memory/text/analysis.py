@@ -52,14 +52,6 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def to_lower_case(text: str) -> str:
-    """`text` in lower case, every character in its place."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
-
-
 def is_cjk(character: str) -> bool:
     """Whether `character` is of a script written without spaces between words."""
     return _CJK_RUN.match(character) is not None

@@ -15,7 +15,6 @@ from memory.text.analysis import (
     cjk_share,
     is_cjk,
     terms,
-    to_lower_case,
 )
 
 CASES = [
@@ -131,9 +130,3 @@ def test_a_function_character_beside_another_keeps_the_pair() -> None:
 def test_scripts_without_spaces(character: str) -> None:
     assert is_cjk(character)
     assert not is_cjk("a")
-
-
-def test_every_character_stays_in_its_place_in_lower_case() -> None:
-    assert to_lower_case("Tea at NOON, Ärzte, 改到 ROOM 5") == "tea at noon, ärzte, 改到 room 5"
-    # "İ" has two characters in lower case.
-    assert to_lower_case("In İZMIR At 5") == "in İzmir at 5"
