@@ -18,14 +18,14 @@ from memory.retrieval.hit_memory import Later
 from memory.retrieval.hits import Hit
 from memory.retrieval.near_duplicates import near_duplicates
 from memory.text.analysis import terms
+from memory.text.subjects import is_chinese
 
 # A name alone earns these parts of a score.
 _BY_NAME = ("dense", "lexical", "people", "entities")
 _CLAUSE_END = re.compile(r"[,;:.!?\n，；：。！？、]")
-
-
-# Words with at most this many terms are a bare value, which says nothing of its attribute.
-_BARE_VALUE = 2
+# Words with at most this many terms, or characters of Chinese, are a bare value, which says nothing of its attribute.
+_BARE_TERMS = 2
+_BARE_CHARACTERS = 4
 
 
 class Succession:
@@ -123,7 +123,7 @@ def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
     """Tell whether a question with the terms `asked` is about the clause of `text` that holds `words`, not the rest.
 
     A question that shares no term with either found the text by its meaning, and may be about both."""
-    clause = words if len(_terms_of(words)) > _BARE_VALUE else _clause_of(words, text)
+    clause = _clause_of(words, text) if _is_bare_value(words) else words
     return len(asked & _terms_of(text.replace(clause, " "))) <= len(asked & _terms_of(clause))
 
 
@@ -143,6 +143,12 @@ def _find_asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
     """Returns the terms of the question that are left in the hit, without its speaker's name and names in it."""
     names = _terms_of(" ".join((hit.speaker, *hit.memory.words.names)))
     return (asked & _terms_of(hit.text)) - names
+
+
+def _is_bare_value(words: str) -> bool:
+    if is_chinese(words):
+        return len(words) <= _BARE_CHARACTERS
+    return len(_terms_of(words)) <= _BARE_TERMS
 
 
 def _terms_of(text: str) -> frozenset[str]:

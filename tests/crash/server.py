@@ -133,9 +133,10 @@ class Server:
             env=self.environment,
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
             timeout=120,
         )
+        assert done.returncode == 0, f"{' '.join(arguments)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
 
