@@ -1,12 +1,12 @@
 #!/usr/bin/env python
 """Measures how much of what people answered is in the answers of `POST /v1/answer`, and when they abstain.
 
-    .venv/bin/python bench/answers.py --histories
+    .venv/bin/python bench/answers.py --histories --more
     .venv/bin/python bench/answers.py sets/one sets/two
 
 `--histories` asks the questions of `answer_histories/`: how many of the answers contain all that was asked (%), as the
 first hit does; how many questions are refused; unrelated lines of an answer; and how many questions about what was
-never said are answered, by half and by type of question.
+never said are answered, by half and by type of question. `--more` asks those of `questions_dev.jsonl`.
 
 Each set has the form of `manage.py evaluate`; the questions of `queries.jsonl` have an `answer`. Printed are, by type
 of question, the mean share (%) of the gold answer's content words (lower case, stemmed, without stop words) in the text
@@ -49,6 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--histories", action="store_true", help="ask the histories of answer_histories/")
+    parser.add_argument("--more", action="store_true", help="ask the further questions to the histories of dev")
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"tokens of an answer to a set ({TOKENS})")
     parser.add_argument("--words-only", action="store_true", help="choose excerpts without their vectors")
     options = parser.parse_args()
@@ -57,6 +58,12 @@ def main() -> None:
             _take_vectors_away()
         for half in (answer_histories.DEV, answer_histories.UNSEEN) if options.histories else ():
             _report_histories(half, [score for history in answer_histories.histories(half) for score in _ask(history)])
+        if options.more:
+            more = answer_histories.more_questions()
+            asked = (
+                {**one, "questions": more[one["name"]]} for one in answer_histories.histories(answer_histories.DEV)
+            )
+            _report_histories("further questions, dev", [score for history in asked for score in _ask(history)])
         for folder in options.sets:
             _measure(folder, tokens=options.tokens)
 

@@ -4,7 +4,7 @@ Their author did not know the code. They are in English, Chinese and both, in th
 finding out what goes wrong; of UNSEEN only figures are printed, so that no rule is made for it. `turns` have
 `id`, `session`, `role`, `speaker`, `text` and `time`. `questions` have `contains` (each entry is in a right answer; of
 a list one of the alternatives), `gold` (the turns that hold the answer) and `type`; those of the type NEVER_SAID are
-close to what was said and have no answer.
+close to what was said and have no answer. `questions_dev.jsonl` has 510 more to the histories of DEV, by other writers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 DEV, UNSEEN = "dev", "unseen"
 NEVER_SAID = "never_said"
+MORE = "more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,16 @@ def histories(half: str) -> Iterator[dict]:
     """The histories of one half, in the order of their names."""
     for path in sorted(Path(__file__).parent.glob(f"*_{half}_*.json")):
         yield json.loads(path.read_text(encoding="utf-8"))
+
+
+def more_questions() -> dict[str, list[dict]]:
+    """Reads the further questions to the histories of DEV, by the history's name; their type is MORE or NEVER_SAID."""
+    found: dict[str, list[dict]] = {}
+    for line in (Path(__file__).parent / "questions_dev.jsonl").read_text(encoding="utf-8").splitlines():
+        question = json.loads(line)
+        question["type"] = MORE if question["gold"] else NEVER_SAID
+        found.setdefault(question["history"], []).append(question)
+    return found
 
 
 def score(question: dict, lines: Sequence[Line], first_hit: str) -> Score:

@@ -39,7 +39,7 @@ django.setup()
 from bench.settling import facts, frames_learn, frames_report, strangers
 from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, REPORT, cases_of
-from bench.settling.pairs import PAIRS, lines_of
+from bench.settling.pairs import COUNTED, PAIRS, lines_of
 from memory.governance.update_score import WEIGHTS_FILE, compute_features, find_obstacle, list_features
 from memory.providers.embedding.registry import provider_for, read_configured_model
 from memory.text.subjects import is_chinese
@@ -49,7 +49,9 @@ L2 = 2.0
 # What a pair of each source counts for: those of strangers are most like what people write, and few.
 IMPORTANCE = {
     "crossed": 0.5,
+    "pairs_same_form": 6.0,
     "pairs_plain": 3.0,
+    "pairs_plain_zh": 3.0,
     "facts": 4.0,
     "updates": 4.0,
     "successors": 4.0,
@@ -110,6 +112,8 @@ def read_held_out() -> Iterator[Pair]:
         yield from (
             Pair("pairs held out", int(one.replaces), one.older, one.newer) for one in lines_of(name) if one.held_out
         )
+    for name in COUNTED:
+        yield from (Pair(f"{name} counted", int(one.replaces), one.older, one.newer) for one in lines_of(name))
     yield from (pair for case in cases_of(REPORT) for pair in _list_pairs_of(case, f"report {case.kind}"))
     yield from (Pair("facts held out", 0, older, newer) for _, older, newer in facts.pairs(held_out=True))
     yield from (

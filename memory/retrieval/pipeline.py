@@ -102,7 +102,7 @@ def retrieve(
         weights=ranking.weights,
         milliseconds=clock.laps,
         evidence=evidence,
-        answerability=evidence.answerability(shown_by_hits),
+        answerability=evidence.answerability(shown_by_hits, is_calibrated=question.is_calibrated),
         dropped=list_dropped(
             [succession.sunk.get(hit.id_text, hit.candidate) for hit in reader.hits] + reader.list_unread(show_dropped),
             [hit.memory.words for hit in reader.hits],

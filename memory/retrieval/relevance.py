@@ -39,6 +39,8 @@ HIT_INTERCEPT = -0.24
 # The features of all candidates: nearness, words, words asked for, size, the lead of the first (`features_of_all`);
 # then of the hit: nearness, words, place, score behind the first (`own_features`).
 HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 0.34, 1.52, 1.58, -0.36, -2.89)
+# A first hit that is less relevant answers nothing.
+HARDLY_RELEVANT = 0.08
 # The cosine of a speaker's name to anything that this speaker says.
 NAME_COSINE = 0.4
 # The usual cosine of the nearest memory for the judged questions; stands in where the model cannot read the text.
@@ -77,9 +79,15 @@ class AnswerEvidence:
     ahead: float
     kept: float = 1.0
 
-    def answerability(self, hits: Sequence[HitEvidence]) -> float:
-        """Returns the probability (0..1) that one of these hits answers the question; 0 without a hit."""
-        return max(self._answering(hits), default=0.0)
+    def answerability(self, hits: Sequence[HitEvidence], *, is_calibrated: bool) -> float:
+        """Returns the probability (0..1) that one of these hits, best first, answers the question; 0 without a hit.
+
+        If the first is hardly relevant, it is at most half of its relevance: questions that concern other people
+        resemble everything in a namespace a little, and nothing much.
+        """
+        found = max(self._answering(hits), default=0.0)
+        relevance = self.relevance_of(hits[:1], is_calibrated=True) if is_calibrated else []
+        return min([found, *(value / 2 for value in relevance if value < HARDLY_RELEVANT)])
 
     def relevance_of(self, hits: Sequence[HitEvidence], *, is_calibrated: bool) -> list[float]:
         """Returns the probability (0..1) that each of the hits, best first, is evidence for the question; it never

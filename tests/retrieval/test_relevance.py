@@ -15,6 +15,7 @@ from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, idf
 from memory.retrieval.question import question
 from memory.retrieval.relevance import (
+    HARDLY_RELEVANT,
     HIT_WEIGHTS,
     MOST_MEMORIES,
     NAME_COSINE,
@@ -51,7 +52,7 @@ def evidence(
 
 
 def answering(known: AnswerEvidence, *, cosine: float, bm25: float) -> float:
-    return known.answerability([HitEvidence(cosine, bm25, False, 1.0)])
+    return known.answerability([HitEvidence(cosine, bm25, False, 1.0)], is_calibrated=False)
 
 
 def test_evidence_is_the_best_of_the_candidates_and_their_mean():
@@ -170,8 +171,8 @@ def test_of_a_model_that_was_not_measured_a_hit_says_what_it_says_of_the_answer(
     assert USUAL.relevance_of([near, far], is_calibrated=False) == [
         answering(USUAL, cosine=hit.cosine, bm25=hit.bm25) for hit in (near, far)
     ]
-    assert USUAL.answerability([far, near]) == answering(USUAL, cosine=0.5, bm25=8.0)
-    assert USUAL.answerability([]) == 0
+    assert USUAL.answerability([far, near], is_calibrated=False) == answering(USUAL, cosine=0.5, bm25=8.0)
+    assert USUAL.answerability([], is_calibrated=True) == 0
 
 
 def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
@@ -194,4 +195,16 @@ def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
     assert found.kept == pytest.approx(0.8)
     assert found.nearest == pytest.approx(0.8 * 0.5 + 0.6 * NAME_COSINE)
     others, own = (HitEvidence(0.5, 0.0, is_named, 1.0) for is_named in (False, True))
-    assert found.answerability([own]) > found.answerability([others])
+    assert found.answerability([own], is_calibrated=True) > found.answerability([others], is_calibrated=True)
+
+
+def test_a_question_whose_best_hit_is_hardly_relevant_is_not_answered():
+    near = HitEvidence(0.5, 8.0, False, 1.5)
+    # Everything resembles the question alike: the first hit is behind none, and neither near nor of its words.
+    vague = replace(USUAL, nearest=0.3, mean=0.05, bm25=1.0, ahead=0.0)
+    hit = HitEvidence(0.05, 0.0, False, 1.0)
+    [relevance] = vague.relevance_of([hit], is_calibrated=True)
+
+    assert relevance < HARDLY_RELEVANT
+    assert vague.answerability([hit], is_calibrated=True) <= relevance / 2
+    assert USUAL.answerability([near], is_calibrated=True) == USUAL.answerability([near], is_calibrated=False)
