@@ -40,7 +40,7 @@ from memory.text.update_cues import CUES, TELLING, cues
 
 WEIGHTS_FILE = Path(__file__).with_name("update_weights.json")
 # The least probability that links two statements.
-LINKED_FROM = 0.65
+LINKED_FROM = 0.7
 # The highest cosine of two different statements. A pair that cannot be linked even with it is not embedded.
 HIGHEST_COSINE = 0.95
 # The share of equal words from which two statements have one form, so that their subjects must not differ.
