@@ -24,7 +24,7 @@ class Line:
 
     @property
     def held_out(self) -> bool:
-        """Tells whether the line is for reporting only: COUNTED, and three tenths of FRESH, by a hash of the older one."""
+        """Tells whether the line only reports: all of COUNTED, three tenths of FRESH by a hash of the older message."""
         digest = hashlib.sha256(f"settling {self.older}".encode()).hexdigest()
         return self.name in COUNTED or (self.name in FRESH and int(digest, 16) % 10 < 3)
 

@@ -56,7 +56,7 @@ _PATTERNS = {
     ),
     Mood.RECALLS: (
         r"\b(?:used to|back then|formerly|previously|years? ago|as a (?:kid|child|student)|when i was|last (?:year|summer|winter))\b"
-        r"|(?:\b(?:have|has)|'ve) \w+ [^.;]*\b(?:once|twice|\w+ times)\b(?! an? \w)|过[^，。；]{0,10}[次回遍趟]"
+        r"|(?:\b(?:have|has)|'ve) \w+ [^.;]*\b(?:twice|\w+ times)\b(?! an? \w)|过[^，。；]{0,10}[次回遍趟]"
         r"|以前|之前|曾经|原来|小时候|当年|去年|前年"
     ),
     Mood.ADDRESSES: r"\b(?:you|your|yours)\b|[你您]",

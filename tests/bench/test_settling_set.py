@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.settling.cases import KINDS, LANGUAGES, Case, Frame, Kept, Message, Question, Replaced, contains, fill
 from bench.settling.halves import FRAMED, FREE, HALVES, LEARN, REPORT, cases_of
 from bench.settling.outcome import After
-from bench.settling.pairs import FRESH, PAIRS, lines_of
+from bench.settling.pairs import COUNTED, FRESH, PAIRS, lines_of
 from bench.settling.score import judge_case
 
 CASES = {half: cases_of(half) for half in HALVES}
@@ -113,6 +113,13 @@ def test_three_tenths_of_the_fresh_pairs_are_held_out(name: str):
     lines = lines_of(name)
     assert 0.25 < sum(line.held_out for line in lines) / len(lines) < 0.35
     assert not [line for line in lines_of(PAIRS[0]) if line.held_out]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_nothing_is_learned_from_the_counted_pairs(name: str):
+    lines = lines_of(name)
+    assert all(line.held_out for line in lines)
+    assert len({(line.older, line.newer) for line in lines}) == len(lines)
 
 
 def _case(**fields) -> Case:

@@ -22,6 +22,9 @@ from memory.text.moods import Mood, find_moods
         ("I haven't left the party.", Mood.KEEPS),
         ("那台老相机没卖。", Mood.KEEPS),
         ("I used to row.", Mood.RECALLS),
+        ("I have played in that hall twice.", Mood.RECALLS),
+        ("We've been to Oslo three times.", Mood.RECALLS),
+        ("我去过北京三次。", Mood.RECALLS),
         ("You should drink more water.", Mood.ADDRESSES),
         ("Images went from 900 to 340 MB.", Mood.RANGES),
     ],
@@ -32,7 +35,16 @@ def test_a_mood_is_recognised(sentence, mood):
 
 @pytest.mark.parametrize(
     "sentence",
-    ["The rent is 950 now.", "I moved to Lyon in May.", "We meet on Tuesdays.", "房租涨到九百五了。", "我搬到里昂了。"],
+    [
+        "The rent is 950 now.",
+        "I moved to Lyon in May.",
+        "We meet on Tuesdays.",
+        "I have given up smoking once and for all.",
+        "I have choir three times a week.",
+        "房租涨到九百五了。",
+        "我搬到里昂了。",
+        "我每周去三次健身房。",
+    ],
 )
 def test_a_plain_statement_has_none(sentence):
     assert find_moods(sentence) == frozenset()
