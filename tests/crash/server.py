@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -104,15 +105,18 @@ class Server:
         raise AssertionError(f"{words} was not started again")
 
     def call(self, path: str, body: Any = None, **headers: str) -> Any:
-        """One request; raises OSError when it is not answered with 2xx."""
+        """Send one request; raises OSError when it is not answered with 2xx or the answer breaks off."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
             | {name.replace("_", "-"): value for name, value in headers.items()},
         )
-        with urllib.request.urlopen(request, timeout=20) as response:
-            return json.loads(response.read())
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return json.loads(response.read())
+        except http.client.HTTPException as error:
+            raise ConnectionError(f"the answer to {path} broke off: {error!r}") from error
 
     def patient_call(self, path: str, body: Any = None, *, seconds: float = 30, **headers: str) -> Any:
         """`call`, repeated until it is answered."""
