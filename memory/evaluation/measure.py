@@ -26,7 +26,7 @@ from memory.retrieval.question import Question
 from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options
 from memory.services.index.embedding_model import active_model
-from memory.services.recall.search import follow_policy
+from memory.services.recall.search import fit_to_namespace
 from memory.services.replica.reads import read
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
@@ -104,7 +104,7 @@ def ask_group(
     returned: list[uuid.UUID] = []
     model = active_model()
     for one in group.questions:
-        question = follow_policy(scope, asked[one.text], model)
+        question = fit_to_namespace(scope, asked[one.text], model)
         started = time.perf_counter()
         found = _retrieve(scope, question, top_k=options.top_k)
         milliseconds = (time.perf_counter() - started) * 1000

@@ -14,6 +14,7 @@ from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
 from memory.models.sql import limit_statements
 from memory.providers.embedding.interface import Pending
+from memory.retrieval import users
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import last_seen
 from memory.retrieval.excerpts import excerpt_hits
@@ -145,7 +146,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     shown = DROPPED_SHOWN if ask.show_dropped else 0
     with limit_statements():
         policy = in_force(scope.namespace_id).policy
-    question = follow_policy(scope, question, started.model)
+    question = fit_to_namespace(scope, question, started.model)
 
     def look() -> Retrieval:
         with limit_statements():
@@ -179,8 +180,10 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     )
 
 
-def follow_policy(scope: Scope, question: Question, model: ActiveModel) -> Question:
-    """Applies the namespace's policy: whether topics rank, and whether a request for advice finds preferences."""
+def fit_to_namespace(scope: Scope, question: Question, model: ActiveModel) -> Question:
+    """Applies what the namespace knows and wants: other names of its users, and by its policy whether topics rank and
+    a request for advice finds preferences."""
+    question = users.add_names(scope, question)
     policy = in_force(scope.namespace_id).policy
     if policy.tree == TreeUse.RANK:
         question = replace(question, ranks_topics=True)

@@ -27,7 +27,7 @@ from memory.retrieval.question import Question
 from memory.retrieval.rerank import pool_size
 from memory.services.index.embedding_model import active_model
 from memory.services.memories import unsure_pairs
-from memory.services.recall.search import Ask, follow_policy, questions
+from memory.services.recall.search import Ask, fit_to_namespace, questions
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -78,7 +78,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     if ask.where is not None and (failed := _list_failed(scope, memory_id, ask.where)):
         return _diagnose_filtered(memory_id, failed)
     (asked,) = questions([replace(ask, dry_run=True)])
-    asked = follow_policy(scope, asked, active_model(choose=False))
+    asked = fit_to_namespace(scope, asked, active_model(choose=False))
     collapse = in_force(scope.namespace_id).policy.collapse_duplicates
     with limit_statements():
         retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize, collapse=collapse)

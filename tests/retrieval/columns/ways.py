@@ -14,7 +14,7 @@ from memory.retrieval.hits import Hit
 from memory.retrieval.pipeline import Retrieval, first_stage, retrieve
 from memory.retrieval.question import Question
 from memory.services.index.embedding_model import active_model
-from memory.services.recall.search import Ask, follow_policy, question_of
+from memory.services.recall.search import Ask, fit_to_namespace, question_of
 from memory.types import Scope
 
 
@@ -62,4 +62,4 @@ def by_columns(found: Retrieval) -> bool:
 def _question(scope: Scope, text: str) -> Question:
     model = active_model()
     asked = question_of(Ask(text, 5, timezone.now()), model, model.embed_questions([text])[0])
-    return follow_policy(scope, asked, model)
+    return fit_to_namespace(scope, asked, model)
