@@ -864,6 +864,7 @@ class Degradation(TextChoices):
     EMBEDDING_DELAYED = "embedding_delayed", "found by words until the worker has embedded it"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer: no session window"
     RERANK_UNAVAILABLE = "rerank_unavailable", "ranked without the reranker"
+    LANGUAGE_UNREAD = "language_unread", "found by words: the embedding model does not read the question's language"
     NAMESPACE_UNKNOWN = "namespace_unknown", "there is no such namespace, and none was made"
     GATE_MODEL_UNAVAILABLE = "gate_model_unavailable", "the gate decided without its language model"
     ANSWER_BY_WORDS_ONLY = "answer_by_words_only", "quotes were chosen by words, not by meaning"

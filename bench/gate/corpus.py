@@ -25,7 +25,10 @@ from disguises import disguise
 HERE = Path(__file__).resolve().parent
 HALVES = ("learn", "report")
 FRESH, FRESH_UNSEEN = "fresh", "fresh-unseen"
-PARTS = (*HALVES, FRESH, FRESH_UNSEEN)
+# Harmless documentation, code reviews, legal and medical texts (`prose.en.txt`, …), by a writer who had not seen the
+# rules. No attacks are in this part.
+PROSE = "prose"
+PARTS = (*HALVES, FRESH, FRESH_UNSEEN, PROSE)
 # Rules are written by these; what the others get wrong is not to be looked at.
 READABLE = ("learn", FRESH)
 _UNSEEN_OF_FIVE = (1, 3)
@@ -62,6 +65,12 @@ class Sample:
 
 def read_samples(half: str | None = None) -> list[Sample]:
     """The texts of one of `PARTS`, or of the two `HALVES`, in a steady order."""
+    if half == PROSE:
+        return [
+            Sample(line, False, kind, language, f"{PROSE}.{language}.{kind}.{number}", PROSE)
+            for language in LANGUAGES
+            for kind, number, line in _lines(f"{PROSE}.{language}")
+        ]
     read = _fresh_samples if half in (FRESH, FRESH_UNSEEN) else _samples
     samples = [sample for attack in (True, False) for language in LANGUAGES for sample in read(attack, language)]
     return [sample for sample in samples if half in (None, sample.half)]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python
 """Measures the gate on attacks, and on harmless texts that look near to them.
 
-    .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen [--role user|system] [--misses|--floors]
+    .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen|prose [--role user|system]
+        [--misses|--floors]
 
 By kind and language: how many texts, how many of them are held (kept apart), how many suspected (let in, marked), and
 the share that is either. `--misses` prints the attacks that were let through and the harmless texts that were not; it
-is refused for `report` and `fresh-unseen`, for whoever reads those writes rules for them. `--floors` prints
+is refused for `report`, `fresh-unseen` and `prose`, for whoever reads those writes rules for them. `--floors` prints
 what would be caught and falsely alarmed if texts were suspected from another evidence on.
 """
 

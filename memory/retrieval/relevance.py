@@ -41,10 +41,14 @@ HIT_INTERCEPT = -0.24
 HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 0.34, 1.52, 1.58, -0.36, -2.89)
 # A first hit that is less relevant answers nothing.
 HARDLY_RELEVANT = 0.08
+# If no memory has a higher cosine, and none shares a word with the question, nothing answers it.
+UNRELATED_COSINE = 0.15
 # The cosine of a speaker's name to anything that this speaker says.
 NAME_COSINE = 0.4
-# The usual cosine of the nearest memory for the judged questions; stands in where the model cannot read the text.
+# The usual cosine of the nearest memory for the judged questions. Where the model cannot read the text, it stands in
+# for memories that hold this share of the weight of the question's words; for others, a part of it.
 USUAL_COSINE = 0.45
+HELD_WORDS = 0.5
 
 
 class HitEvidence(NamedTuple):
@@ -85,6 +89,8 @@ class AnswerEvidence:
         If the first is hardly relevant, it is at most half of its relevance: questions that concern other people
         resemble everything in a namespace a little, and nothing much.
         """
+        if is_calibrated and self.bm25 <= 0 and self._read(self.nearest, 0.0) < UNRELATED_COSINE:
+            return 0.0
         found = max(self._answering(hits), default=0.0)
         relevance = self.relevance_of(hits[:1], is_calibrated=True) if is_calibrated else []
         return min([found, *(value / 2 for value in relevance if value < HARDLY_RELEVANT)])
@@ -112,15 +118,22 @@ class AnswerEvidence:
 
     def features_of_all(self) -> tuple[float, ...]:
         """Returns the features for the first weights of HIT_WEIGHTS: those of all candidates, equal for each hit."""
-        near = self.familiarity * self.nearest + (1 - self.familiarity) * USUAL_COSINE
+        near = self._read(self.nearest, self.bm25)
         asked, size = math.log1p(self.asked / self.rarest), math.log1p(min(self.memories, MOST_MEMORIES))
         return near, self.words(self.bm25), asked, size, min(self.ahead, MOST_AHEAD)
 
     def own_features(self, place: int, hit: HitEvidence, first: HitEvidence) -> tuple[float, ...]:
         """Returns the features for the rest of HIT_WEIGHTS: those of the hit at that place (from 1), given the
         `first` hit."""
-        own = self.familiarity * self._with_name(hit) + (1 - self.familiarity) * USUAL_COSINE
+        own = self._read(self._with_name(hit), hit.bm25)
         return own, self.words(hit.bm25), math.log(place), max(0.0, first.score - hit.score)
+
+    def _read(self, cosine: float, bm25: float) -> float:
+        """Returns the cosine, and for the part of the question that the model cannot read what its words let expect."""
+        if self.familiarity == 1:
+            return cosine
+        held = min(1.0, bm25 / (HELD_WORDS * self.asked)) if self.asked else 0.0
+        return self.familiarity * cosine + (1 - self.familiarity) * USUAL_COSINE * held
 
     def _with_name(self, hit: HitEvidence) -> float:
         return float(with_names(hit.cosine, hit.is_named, kept=self.kept))
@@ -131,7 +144,9 @@ class AnswerEvidence:
         shared = INTERCEPT + sum(map(mul, WEIGHTS[2:], of_all))
         nearness, words = WEIGHTS[:2]
         return [
-            _logistic(shared + nearness * self.nearness(self._with_name(hit)) + words * self.words_of(hit.bm25))
+            _logistic(
+                shared + nearness * self.nearness(self._with_name(hit), hit.bm25) + words * self.words_of(hit.bm25)
+            )
             for hit in hits
         ]
 
@@ -142,12 +157,12 @@ class AnswerEvidence:
         asked = math.log1p(self.asked / self.rarest)
         lead = self.familiarity * (self.nearest - self.mean)
         size = math.log1p(min(self.memories, MOST_MEMORIES))
-        return self.nearness(cosine), self.words_of(bm25), asked, lead, size
+        return self.nearness(cosine, bm25), self.words_of(bm25), asked, lead, size
 
-    def nearness(self, cosine: float) -> float:
-        """Returns how near a hit with that cosine is, mixed with the nearness of the nearest (about −1..1)."""
-        near = (1 - OWN) * self.nearest + OWN * cosine
-        return self.familiarity * near + (1 - self.familiarity) * USUAL_COSINE
+    def nearness(self, cosine: float, bm25: float) -> float:
+        """Returns how near a hit with that cosine and BM25 score is, mixed with the nearness of the nearest (about
+        −1..1)."""
+        return self._read((1 - OWN) * self.nearest + OWN * cosine, (1 - OWN) * self.bm25 + OWN * bm25)
 
     def words_of(self, bm25: float) -> float:
         """Returns the evidence of the words of a hit with that BM25 score, mixed with the evidence of the best (≥

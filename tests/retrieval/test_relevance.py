@@ -132,11 +132,22 @@ def test_a_hit_is_believed_mostly_for_what_the_best_shows():
     assert best[0] - lesser[0] == pytest.approx(OWN * 0.4)
 
 
-def test_what_the_model_cannot_read_counts_neither_for_nor_against():
-    far, near = (replace(USUAL, nearest=nearest, familiarity=0.0) for nearest in (0.05, 0.95))
-    usual = replace(USUAL, nearest=USUAL_COSINE, mean=USUAL_COSINE)
+def test_what_the_model_cannot_read_is_believed_for_its_words_alone():
+    far, near = (replace(USUAL, nearest=nearest, bm25=12, familiarity=0.0) for nearest in (0.05, 0.95))
+    usual = replace(USUAL, nearest=USUAL_COSINE, mean=USUAL_COSINE, bm25=12)
     for unread in (far, near):
-        assert answering(unread, cosine=0.05, bm25=8) == pytest.approx(answering(usual, cosine=USUAL_COSINE, bm25=8))
+        most_words, few_words = (answering(unread, cosine=0.05, bm25=bm25) for bm25 in (12, 2))
+        assert most_words == pytest.approx(answering(usual, cosine=USUAL_COSINE, bm25=12))
+        assert few_words < answering(usual, cosine=USUAL_COSINE, bm25=2)
+
+
+def test_nothing_near_and_no_word_in_common_is_no_answer():
+    nothing = replace(USUAL, nearest=0.14, mean=0.1, bm25=0.0, memories=2)
+    hit = [HitEvidence(0.14, 0.0, False, 1.0)]
+
+    assert nothing.answerability(hit, is_calibrated=True) == 0
+    assert replace(nothing, bm25=1.0).answerability(hit, is_calibrated=True) > 0
+    assert replace(nothing, nearest=0.3).answerability(hit, is_calibrated=True) > 0
 
 
 hits = st.lists(

@@ -21,6 +21,7 @@ from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
 from memory.providers.minilm.weights import HIDDEN, PRECISIONS, WeightsError
 from memory.text.analysis import cjk_share
+from memory.text.languages import unread_letters
 from memory.text.question_frames import FRAMES
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2-int8-zh"
@@ -69,7 +70,7 @@ class MiniLMEmbedding:
         share = cjk_share(text)
         if share and self._glossing:
             share *= unread_share(text, self._load_dictionary())
-        return 1.0 - share
+        return max(0.0, 1.0 - share - unread_letters(text))
 
     def frames(self) -> np.ndarray:
         with self._framing:

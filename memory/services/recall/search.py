@@ -94,6 +94,9 @@ class SearchResult:
 
 # The result for an unknown namespace.
 NAMESPACE_UNKNOWN = Degradation.NAMESPACE_UNKNOWN.value
+LANGUAGE_UNREAD = Degradation.LANGUAGE_UNREAD.value
+# A question is unread if the model reads a smaller share of it.
+READ_FROM = 0.5
 NOTHING_FOUND = SearchResult(
     Retrieval(
         hits=[],
@@ -170,7 +173,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
-        degraded=list(retrieval.degraded),
+        degraded=[*retrieval.degraded, *([LANGUAGE_UNREAD] if question.familiarity < READ_FROM else [])],
         narrowed={
             "filtered": ask.where is not None,
             "as_of": ask.as_of.isoformat() if ask.as_of else None,

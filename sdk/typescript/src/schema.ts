@@ -5409,6 +5409,7 @@ export interface components {
          * @description * `embedding_delayed` - found by words until the worker has embedded it
          *     * `session_window_unavailable` - Redis does not answer: no session window
          *     * `rerank_unavailable` - ranked without the reranker
+         *     * `language_unread` - found by words: the embedding model does not read the question's language
          *     * `namespace_unknown` - there is no such namespace, and none was made
          *     * `gate_model_unavailable` - the gate decided without its language model
          *     * `answer_by_words_only` - quotes were chosen by words, not by meaning
@@ -5422,7 +5423,7 @@ export interface components {
          *     * `turn_not_remembered` - a turn could not be stored
          * @enum {string}
          */
-        DegradationEnum: "embedding_delayed" | "session_window_unavailable" | "rerank_unavailable" | "namespace_unknown" | "gate_model_unavailable" | "answer_by_words_only" | "answer_cut_off" | "llm_unavailable" | "llm_busy" | "llm_context_too_long" | "budget_exceeded" | "budget_soft_limit" | "turn_too_long" | "turn_not_remembered";
+        DegradationEnum: "embedding_delayed" | "session_window_unavailable" | "rerank_unavailable" | "language_unread" | "namespace_unknown" | "gate_model_unavailable" | "answer_by_words_only" | "answer_cut_off" | "llm_unavailable" | "llm_busy" | "llm_context_too_long" | "budget_exceeded" | "budget_soft_limit" | "turn_too_long" | "turn_not_remembered";
         DeleteManyRequest: {
             memories: components["schemas"]["MemoryToDeleteRequest"][];
         };

@@ -462,6 +462,7 @@ DegradationEnum: TypeAlias = Literal[
     "embedding_delayed",
     "session_window_unavailable",
     "rerank_unavailable",
+    "language_unread",
     "namespace_unknown",
     "gate_model_unavailable",
     "answer_by_words_only",

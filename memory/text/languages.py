@@ -1,0 +1,56 @@
+"""Estimates which share of a text a model that has learned English can read, by script and by function words.
+
+The function words of other languages that are written in Latin letters come from the Stopwords ISO collection.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import stopwordsiso
+
+from memory.text.analysis import is_cjk
+
+# Languages in Latin letters whose function words are looked for.
+LANGUAGES = ("es", "pt", "fr", "de", "it", "nl", "pl", "tr", "vi", "cs", "sv", "da", "no", "fi", "hu", "ro", "id")
+# A text is in another language if this share of its words are function words of that language.
+FOREIGN_SHARE = 0.25
+
+_WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
+
+
+def unread_letters(text: str) -> float:
+    """Returns the share (0..1) of the letters of `text` that are neither Chinese, Japanese or Korean nor of English
+    words: those of other scripts, and all Latin ones if the text is in another language."""
+    letters = [character for character in text if character.isalpha()]
+    if not letters or (text.isascii() and not is_in_another_language(text)):
+        return 0.0
+    latin = 0 if is_in_another_language(text) else sum(map(_is_latin, letters))
+    return 1 - (latin + sum(map(is_cjk, letters))) / len(letters)
+
+
+def is_in_another_language(text: str) -> bool:
+    """Tells whether a text in Latin letters has more function words of one other language than of English.
+
+    A single one is enough if there is no English one and the text has a letter that English lacks.
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    english = sum(word in _function_words("en") for word in words)
+    if 2 * english >= len(words) or any(map(is_cjk, text)):
+        return False
+    found = max(sum(word in _function_words(language) for word in words) for language in LANGUAGES)
+    if found < max(1, FOREIGN_SHARE * len(words)) or found <= english:
+        return False
+    return found - english >= 2 or (english == 0 and not text.isascii())
+
+
+@lru_cache(maxsize=len(LANGUAGES) + 1)
+def _function_words(language: str) -> frozenset[str]:
+    return frozenset(stopwordsiso.stopwords(language))
+
+
+@lru_cache(maxsize=4096)
+def _is_latin(character: str) -> bool:
+    return character.isascii() or unicodedata.name(character, "").startswith("LATIN")
