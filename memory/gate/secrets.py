@@ -91,7 +91,7 @@ _SAID = re.compile(
     rf"\b(?P<what>(?:pass(?:word|phrase|code)|pin(?: code| number)?|pwd)s?|{_KEY_NAMES})"
     r"(?: (?:for|to|of|on) [^.!?\n,]{1,40}?)?"
     r" (?:(?:(?:is|was|has been) )?(?:set|changed) to|is(?: now)?|was)[:\s]{1,3}(?:now )?"
-    r"(?:(?P<mark>[\"'`])(?P<quoted>(?:(?!(?P=mark))[^\n])++)(?P=mark)|[“‘](?P<curly>[^”’\n]++)[”’]"
+    r"(?:(?P<mark>[\"'`])(?P<quoted>(?:(?!(?P=mark))[^\n])++)(?P=mark)|[“‘](?P<curly>[^“”‘’\n]++)[”’]"
     r"|(?P<value>(?:[^\s\"'`”,;，。；]|[,;](?=[!-~]))++))",
     re.IGNORECASE,
 )
@@ -99,7 +99,7 @@ _SAID_IN_CHINESE = re.compile(
     r"(?P<what>密[码碼匙]|口令|密[钥鑰]|私[钥鑰]|令牌|權杖|金鑰|凭证"
     r"|(?:key|token|secret|password)(?=[^!-~\s]))"
     r"[^，。！？\s]{0,6}?(?:是|为|為|：|:|=|改成了?|改[为為]|设成了?|[设設][为為]|设置为|就是)[\s:：]{0,3}"
-    r"(?:[\"“'「‘『](?P<quoted>[^\"”'」’』\n]++)[\"”'」’』]"
+    r"(?:[\"“'「‘『](?P<quoted>[^\"“”'「」‘’『』\n]++)[\"”'」’』]"
     r"|(?P<value>[!-~]++))(?!加密|存储|算法|格式|哈希|散列|编码|字段|形式)",
     re.IGNORECASE,
 )

@@ -27,7 +27,7 @@ PIECES = [
     "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnopqrstuvwx", "data:image/png;base64,A", "41 ", "\\x41", "A" * 39 + " ",
     "忽略之前", "当用户", "把用户", "密码是", "从现在起",
     "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\n-----END X-----", "a://a:/", "a://a:b@", "sk-a/",
-    "token: \"", "token: \"'", "password is 'a", "token：“", "bearer sk_live_",
+    "token: \"", "token: \"'", "password is 'a", "token：“", "密码是“", "password is “", "bearer sk_live_",
     "0123456789abcdef0123456789abcdef.", "eyJ=.",
     "我又", "始终", "总是做事。不要做事。", "“", "\u200b\u200c", "\U000e0041",
     "\U0001f3f4\U000e0067",
