@@ -16,8 +16,6 @@ from memory.gate.secrets import find_secrets
 
 # What is so short says nothing.
 LEAST_CHARS = 6
-# Of a field that names its secret ("password"), this much is looked at as an assignment.
-MOST_NAMED_CHARS = 300
 MOST_DEPTH = 32
 
 
@@ -98,7 +96,7 @@ def _judge(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, t
 def _verdict(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
     judgement = judge(text, policy=gate)
     decision, kept, reasons = judgement.decision, judgement.text, judgement.reasons
-    if decision == GateDecision.REJECT or len(text) > MOST_NAMED_CHARS or not name:
+    if decision == GateDecision.REJECT or not name:
         return decision, kept, reasons, judgement.suspected
     label = f"{name}: "
     named = [
