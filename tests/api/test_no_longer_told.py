@@ -165,7 +165,7 @@ def test_what_expired_is_told_no_longer(alice, said):
 
 
 def test_a_reset_session_is_told_no_longer(alice, said):
-    answer = alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s1"})
+    answer = alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
     assert answer.status_code == 200, answer.json()
     assert WORD not in json.dumps(query(alice))
 
