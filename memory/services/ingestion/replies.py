@@ -135,8 +135,7 @@ def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) 
             for reply in free
         ]
     )
-    for reply in free:
-        stale.mark(reply)
+    stale.mark(free)
     return len(free)
 
 

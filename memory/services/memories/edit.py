@@ -19,7 +19,6 @@ from memory.governance.importance import SUSPECTED_SHARE
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
-from memory.services.facts.sources import ask_to_follow
 from memory.services.facts.store import METADATA_KEY as FACT_KEY
 from memory.services.index import entries as index
 from memory.services.index.embedding import embed_or_none, passages_to_embed
@@ -32,12 +31,15 @@ from memory.services.jobs import queue
 from memory.services.memories import recompare, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.versions import keep_version
+from memory.services.summaries.stale import mark
 from memory.services.tenancy import holds
 from memory.text.json_values import fault_of
 from memory.text.tokens import count_tokens
 from memory.types import Access, ChangeTerms, Scope
 
 REWRITTEN = (*sorted(holds.SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
+# What a line of a summary tells of a memory.
+SUMMARISED = frozenset({"text", "speaker", "occurred_at"})
 # Memories that one transaction changes: few enough to hold its locks for a moment only.
 BATCH = 500
 MAX_TEXT_CHARS = 20_000
@@ -51,8 +53,8 @@ def archive(
     """Takes memories out of retrieval, of every namespace that the caller reaches; returns which that were.
 
     Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
-    again. The session window and summaries made before are not changed. Raises InvalidInput, and Conflict for a batch
-    (of which nothing is archived) with a memory under a legal hold.
+    again. No window and no summary tells them from then on. Raises InvalidInput, and Conflict for a batch (of which
+    nothing is archived) with a memory under a legal hold.
     """
     reason = check_reason(reason)
     done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
@@ -185,10 +187,8 @@ def rewrite(
         if not holds.SAID.isdisjoint(changed):
             keep_version(access, memory, str(details["reason"]), now=now)
         degraded = False
-        if "text" in changed:
-            memory.review = ""
-        if suspected:
-            memory.review = Review.SUSPECTED
+        if suspected or "text" in changed:
+            memory.review = Review.SUSPECTED if suspected else ""
         if "text" in changed or "speaker" in changed:
             # When someone changed what it said between our look and the lock, the worker makes the vectors.
             current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
@@ -196,11 +196,12 @@ def rewrite(
             _put_text(memory, new.get("text", memory.text))
             index.forget_entities(memory)
             queue.enqueue(queue.SETTLE, memory.namespace_id, str(memory.pk))
-            ask_to_follow([memory])
             index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
             degraded = current is None
             if degraded and memory.state == MemoryState.ACTIVE:
                 queue.enqueue(queue.EMBED_PENDING)
+        if not SUMMARISED.isdisjoint(changed):
+            mark([memory])
         for name in changed:
             setattr(memory, name, new[name])
         return MemoryChange(
@@ -257,7 +258,7 @@ def _restore_batch(
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
         usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
         bring_back(memories)
-        ask_to_follow(memories)
+        mark(memories)
         _look_again(memories, all_of_them=True)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return [memory.pk for memory in memories]
@@ -271,7 +272,7 @@ def put_away(memories: Sequence[Memory]) -> None:
     for namespace_id in sorted({memory.namespace_id for memory in memories}):
         holds.refuse(namespace_id, [memory.pk for memory in memories if memory.namespace_id == namespace_id])
     take_out(memories)
-    ask_to_follow(memories)
+    mark(memories)
     _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
 
 

@@ -24,7 +24,6 @@ from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import spans_of
-from memory.services.facts.sources import ask_to_follow
 from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import retire, usage
@@ -196,7 +195,7 @@ def _archive(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
         if fact.state != MemoryState.ACTIVE:
             return False
         take_out([fact])
-        stale.mark(fact)
+        stale.mark([fact])
         store_change(access, fact, _change_state(fact, MemoryState.ARCHIVED, AWAY), terms=AS_IT_COMES, now=now)
     return True
 
@@ -224,7 +223,7 @@ def _bring_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
             )
         else:
             return False
-        ask_to_follow([fact])
+        stale.mark([fact])
         store_change(access, fact, change, terms=AS_IT_COMES, now=now)
     return True
 

@@ -9,11 +9,11 @@ from typing import Any
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
-from memory.services.facts.sources import ask_to_follow
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import recompare, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.edit import rewrite
+from memory.services.summaries.stale import mark
 from memory.types import Access, ChangeTerms
 
 
@@ -27,7 +27,7 @@ def archive_one(
         if memory.state != MemoryState.ACTIVE:
             return None
         take_out([memory])
-        ask_to_follow([memory])
+        mark([memory])
         recompare.ask_of_authors(memory.namespace_id, [memory.pk])
         return _change_state(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
 
@@ -48,7 +48,7 @@ def restore_one(
         memory.save(update_fields=["state"])
         usage.note_restored([(memory.namespace_id, memory.pk)], now=now)
         bring_back([memory])
-        ask_to_follow([memory])
+        mark([memory])
         recompare.ask(memory.namespace_id, [memory.pk])
         return done
 

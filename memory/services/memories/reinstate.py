@@ -90,7 +90,7 @@ def take_back(
         return None
     if ends:
         memory.valid_to = memory.superseded_by = memory.superseded_at = None
-        mark(memory)
+        mark([memory])
     by -= set(rows.filter(withdrawn_at=None).values_list("by", flat=True))
     _agree(memory, by, reason, actor=actor, now=now, everything=superseded)
     changed = [*(["valid_to", "superseded_by"] if ends else []), *(["retired_statements"] if count else [])]

@@ -102,7 +102,7 @@ def retire(
     )
     memory.retired_spans = [place for span in sorted([*spans_of(memory.retired_spans), *gone]) for place in span]
     _index_what_is_left(memory, embedded)
-    stale.mark(memory)
+    stale.mark([memory])
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
@@ -157,7 +157,7 @@ def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
     spans = rows.order_by("start").values_list("start", "end")
     memory.retired_spans = [place for span in spans for place in span]
     _index_what_is_left(memory, embedded)
-    stale.mark(memory)
+    stale.mark([memory])
 
 
 def _index_what_is_left(memory: Memory, embedded: Embedded | None) -> None:

@@ -168,7 +168,7 @@ def end_memory(
             detail={"field": "by"},
         )
     before = {**validity(older), "review": older.review}
-    mark(older)
+    mark([older])
     # Never before it began: what was never right held for no time.
     older.valid_to = max(newer.holds_from, older.holds_from)
     older.superseded_by, older.superseded_at, older.review = newer.pk, now, remaining_review(older.review)

@@ -1,9 +1,10 @@
-"""Reads the context of a query besides memories: the session's newest summary and the procedural registry."""
+"""Reads the context of a query besides hits: the session's window and newest summary, and the procedural registry."""
 
 from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,20 +12,23 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from memory.enums import MemoryState
 from memory.models import Procedure
 from memory.models.sql import fetch
 from memory.retrieval.columns.load import CHANGES, Changes, Snapshot, changes_of, parameters_of_changes
 from memory.retrieval.procedural import describe_entry, select_procedural
+from memory.services.recall.window import TOLD, follow_memories, parameters_of
 from memory.services.summaries import refresh
 from memory.services.summaries.stale import without
-from memory.types import Scope
+from memory.types import Scope, WindowMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Holds the newest summary of a session: its card, as text and as an object with the `sources` of its items.
 
-    The card is as it was stored, without lines made from memories that have left search or come back since.
+    The card is as it was stored, without lines made from memories that were archived, corrected or superseded since, or
+    that came back.
     """
 
     id: uuid.UUID
@@ -42,6 +46,7 @@ class SessionContext:
     """
 
     summary: Summary | None
+    window: list[WindowMessage]
     summary_due: bool
     messages: int
     history_tokens: int
@@ -68,7 +73,8 @@ SELECT c.id, c.condensed_text, c.item_sources::text, t.stale,
              AND m.created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
         FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL)),
-       EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned) {changes}
+       EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned),
+       {told} {changes}
 FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
@@ -78,21 +84,39 @@ LEFT JOIN LATERAL (
     ORDER BY number DESC LIMIT 1
 ) c ON true
 LEFT JOIN LATERAL (
-    SELECT array_agg(memory_id::text) AS stale FROM memory_stalesource
-    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
-      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+    SELECT array_agg(stale.id::text) AS stale FROM (
+        SELECT memory_id FROM memory_stalesource
+        WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+          AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+        UNION ALL
+        -- A former summary may repeat what was archived later: the search leaves that out as well.
+        SELECT m.id FROM jsonb_path_query(c.item_sources, '$.*[*][*]') AS source (id)
+        JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = (source.id #>> '{{}}')::uuid
+                            AND m.state <> '{active}'
+        WHERE %(as_of)s::timestamptz IS NOT NULL
+    ) AS stale (id)
 ) t ON true
+{more}
 """
-_WITHOUT_CHANGES = _CONTEXT.format(changes="")
+_WITHOUT_CHANGES = _CONTEXT.format(told=TOLD, active=MemoryState.ACTIVE.value, changes="", more="")
 # One round trip reads all that a question needs before the search.
-_WITH_CHANGES = f"{_CONTEXT.format(changes=', changes.*')} CROSS JOIN {CHANGES} AS changes"
+_WITH_CHANGES = _CONTEXT.format(
+    told=TOLD, active=MemoryState.ACTIVE.value, changes=", changes.*", more=f"CROSS JOIN {CHANGES} AS changes"
+)
 
 
 def session_context(
-    scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None, seen: Snapshot | None = None
+    scope: Scope,
+    *,
+    session: str,
+    now: datetime,
+    messages: Sequence[WindowMessage] = (),
+    as_of: datetime | None = None,
+    seen: Snapshot | None = None,
 ) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, the namespace's prompts and tools, whether it has
-    pinned memories, and what changed in its index since the snapshot `seen`, if that is given.
+    """Reads, in one round trip, the summary, whether it is due again, what the window's `messages` say now, the
+    namespace's prompts and tools, whether it has pinned memories, and what changed in its index since the snapshot
+    `seen`, if that is given.
 
     With `as_of` the summary is the newest that was there by then, and none is due.
     """
@@ -105,13 +129,14 @@ def session_context(
         "refresh": due.messages,
         "refresh_tokens": due.tokens,
         "quiet_since": now - due.idle if due.idle else None,
+        **parameters_of(messages),
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
     if seen is None:
         (row,) = fetch(_WITHOUT_CHANGES, parameters, prepared=True)
     else:
         (row,) = fetch(_WITH_CHANGES, parameters | parameters_of_changes(seen), prepared=True)
-    identity, text, sources, stale, summary_due, messages, covered, history, procedures, pinned, *told = row
+    identity, text, sources, stale, summary_due, count, covered, history, procedures, pinned, said, *changes = row
     summary = None
     if identity:
         card = {**orjson.loads(text), "sources": orjson.loads(sources)}
@@ -122,13 +147,14 @@ def session_context(
     procedural = select_procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(
         summary,
+        follow_memories(messages, said),
         summary_due and as_of is None,
-        messages,
+        count,
         int(history),
         covered if summary else 0,
         procedural,
         pinned,
-        changes_of(told, started) if told else None,
+        changes_of(changes, started) if changes else None,
     )
 
 

@@ -6,7 +6,6 @@ import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,6 @@ from memory import tracing
 from memory.audit import APPEND_EVENTS, commit_of_reads
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
-from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, number_array, uuid_array
 from memory.retrieval.columns.store import last_seen
@@ -110,8 +108,9 @@ def query(
     started = start(ask)
     with tracing.span("recall context"):
         seen = last_seen(scope, started.model.id) if ask.among is None else None
-        context = session_context(scope, session=session, now=now, as_of=ask.as_of, seen=seen)
-        messages, degraded = _window(scope, session, ask.as_of)
+        there, degraded = _read_window(scope, session)
+        context = session_context(scope, session=session, now=now, messages=there, as_of=ask.as_of, seen=seen)
+        messages = context.window
         durable = _durable(scope, ask) if context.has_pinned else []
     summary = context.summary
     across: Sequence[HitOf] = ()
@@ -126,7 +125,7 @@ def query(
     rendered = render_pack(
         procedural=context.procedural,
         card=summary.card if summary else None,
-        window=WindowMessages(messages, max(0, context.messages - len(messages)), context.covered, step),
+        window=WindowMessages(messages, max(0, context.messages - len(there)), context.covered, step),
         hits=found.hits,
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
@@ -222,17 +221,12 @@ def _window_step(refresh_messages: int) -> int:
     return max(1, min(refresh_messages + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
 
 
-def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:
+def _read_window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[str]]:
     try:
-        messages = window_store.read(scope.namespace_id, session)
+        return window_store.read(scope.namespace_id, session), []
     except WindowUnavailable as error:
         log.warning("session window skipped", extra={"reason": error.message})
         return [], [WINDOW_SKIPPED]
-    if as_of is None or not messages:
-        return messages, []
-    rows = Memory.objects.in_scope(scope).filter(pk__in=[message.memory_id for message in messages])
-    recorded = {str(identity) for identity in rows.filter(created_at__lte=as_of).values_list("pk", flat=True)}
-    return [message for message in messages if message.memory_id in recorded], []
 
 
 def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:

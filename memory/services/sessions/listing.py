@@ -14,7 +14,7 @@ from memory.kinds import SESSION_PREFIX
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
 from memory.models.paging import page_of
 from memory.models.sql import fetch
-from memory.stores import window
+from memory.services.recall.window import read_window
 from memory.types import Access, Scope, WindowMessage
 
 # A place in the list: the last message's moment, the namespace's id and the name.
@@ -139,4 +139,4 @@ def _details(rows: Sequence[Session]) -> dict[tuple[int, str], tuple[int, int]]:
 
 def window_of(namespace_id: int, session: str) -> list[WindowMessage]:
     """The messages in a session's window, oldest first. Raises WindowUnavailable."""
-    return window.read(namespace_id, session)
+    return read_window(namespace_id, session)

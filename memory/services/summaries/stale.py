@@ -1,14 +1,14 @@
-"""Keeps summaries from repeating memories that no longer hold: their lines are left out at once, and rewritten soon
-after.
+"""Keeps summaries from repeating what was archived or corrected, or no longer holds: such lines are left out at once,
+and rewritten soon after.
 
-A memory that leaves search, or comes back, is marked (`mark`) in the same transaction. While the mark exists, no line
-made from the memory is returned (`without`); a job writes a new version (`renew`) and removes the mark. Former versions
-stay as they were, and so do packs: they record what was returned.
+A memory that leaves search, comes back or says something else is marked (`mark`) in the same transaction. While the
+mark exists, no line made from the memory is returned (`without`); a job writes a new version (`renew`) and removes the
+mark. Former versions stay as they were, and so do packs: they record what was returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,13 +19,13 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, Review, SummaryTrigger
+from memory.enums import AuditEvent, MemoryState, Review, SummaryTrigger
 from memory.errors import Conflict
-from memory.models import Condensation, Memory, Session, StaleSource
+from memory.models import Condensation, Memory, MemoryVersion, Session, StaleSource
 from memory.services.facts.sources import ask_to_follow
 from memory.services.jobs import queue
 from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
-from memory.text.card import card_budget, card_tokens
+from memory.text.card import card_budget, card_tokens, mirrors, section_items
 from memory.text.cues import BUCKETS
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
@@ -38,31 +38,40 @@ _TRIES = 3
 # The time is the machine's: it distinguishes a mark from one that was set again while a summary was written.
 _MARK = """
 INSERT INTO memory_stalesource (namespace_id, session, memory_id, created_at)
-VALUES (%(namespace_id)s, %(session)s, %(memory_id)s, clock_timestamp())
+SELECT namespace_id, session, memory_id, clock_timestamp()
+FROM unnest(%(namespace_ids)s::bigint[], %(sessions)s::text[], %(memory_ids)s::uuid[])
+    AS turn (namespace_id, session, memory_id)
+ORDER BY namespace_id, session, memory_id
 ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_timestamp()
 """
 
 
-def mark(memory: Memory) -> None:
-    """Marks the memory, inside the transaction that changes it, because summaries may repeat its former text."""
-    ask_to_follow([memory])
-    if memory.turn <= 0:
+def mark(memories: Sequence[Memory]) -> None:
+    """Marks memories, inside the transaction that changes them, because summaries may repeat their former text.
+
+    What rests on them (facts, preferences, replies) follows them.
+    """
+    ask_to_follow(memories)
+    turns = [memory for memory in memories if memory.turn > 0]
+    if not turns:
         return
     parameters: dict[str, Any] = {
-        "namespace_id": memory.namespace_id,
-        "session": memory.session,
-        "memory_id": memory.pk,
+        "namespace_ids": [turn.namespace_id for turn in turns],
+        "sessions": [turn.session for turn in turns],
+        "memory_ids": [turn.pk for turn in turns],
     }
     with connection.cursor() as cursor:
         cursor.execute(_MARK, parameters)
-    queue.enqueue(queue.RENEW_SUMMARY, memory.namespace_id, memory.session)
+    for namespace_id in sorted({turn.namespace_id for turn in turns}):
+        sessions = sorted({turn.session for turn in turns if turn.namespace_id == namespace_id})
+        queue.enqueue_each(queue.RENEW_SUMMARY, [(namespace_id, session) for session in sessions])
 
 
 def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
     """Returns the card without the lines that were made from `stale` memories (ids), or that name no source.
 
-    Its commands and its excerpt, which name none, are left out, too. `sources` of the card has for each bucket the ids
-    behind each line, and is cut alike.
+    Its shell commands and its excerpt, which name none, are left out, too. `sources` of the card has for each bucket
+    the ids behind each line, and is cut alike.
     """
     sound = {
         bucket: [
@@ -75,8 +84,8 @@ def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
     rest = {name: value for name, value in card.items() if name not in (*BUCKETS, "raw_excerpt", "sources")}
     if "risks" in kept and "pitfalls" in rest:
         rest["pitfalls"] = list(kept["risks"])
-    if "commands" in rest:
-        rest["commands"] = []
+    for commands in {"commands", "shell_commands"} & rest.keys():
+        rest[commands] = []
     return {**rest, **kept, "sources": {bucket: [ids for _, ids in lines] for bucket, lines in sound.items()}}
 
 
@@ -130,8 +139,10 @@ def _look(scope: Scope, session: str) -> _Stale | None:
         stay = [(line, ids) for line, ids in lines if not marked & set(ids) and (ids or not _quotes(line, gone, left))]
         kept[bucket], kept["sources"][bucket] = [line for line, _ in stay], [ids for _, ids in stay]
         behind.update(source for _, ids in lines if marked & set(ids) for source in ids)
-    kept["pitfalls"] = list(kept["risks"])
-    kept["commands"] = [line for line in whole.get("commands") or () if not _quotes(line, gone, left)]
+    kept["shell_commands"] = [
+        command for command in section_items(whole, "shell_commands") if not _only_in(command, gone, left)
+    ]
+    kept |= mirrors(kept)
     if _quotes(str(kept.get("raw_excerpt", "")), gone, left):
         del kept["raw_excerpt"]
     rows = Memory.objects.in_scope(scope).in_session(session).active()
@@ -218,15 +229,23 @@ def _lines(card: Mapping[str, Any], sources: Mapping[str, Any], bucket: str) -> 
 
 
 def _texts(scope: Scope, read: Collection[UUID]) -> tuple[list[str], list[str]]:
-    """Returns the whole texts of marked memories of which something is gone, and the remaining texts of them all."""
+    """Returns the whole texts of marked memories of which something is gone, and what they said before they were
+    corrected; and the remaining texts of them all."""
     rows = list(Memory.objects.in_scope(scope).filter(pk__in=list(read)))
-    gone = [row.text for row in rows if row.superseded_by or row.retired_spans]
-    return gone, [row.live for row in rows if not row.superseded_by]
+    former = MemoryVersion.objects.in_scope(scope).filter(memory_id__in=list(read))
+    holding = {row.pk: row for row in rows if row.state == MemoryState.ACTIVE and not row.superseded_by}
+    gone = [row.text for row in rows if row.pk not in holding or row.retired_spans]
+    return [*gone, *former.values_list("text", flat=True)], [row.live for row in holding.values()]
 
 
 def _quotes(line: str, gone: Collection[str], left: Collection[str]) -> bool:
     """Tells whether only removed texts contain the words of a line without sources."""
-    words = " ".join(line.split(": ", 1)[-1].split()).rstrip("….")
+    return _only_in(line.split(": ", 1)[-1].rstrip("…."), gone, left)
+
+
+def _only_in(line: str, gone: Collection[str], left: Collection[str]) -> bool:
+    """Tells whether only removed texts contain these words."""
+    words = " ".join(line.split())
     if not words:
         return False
     held = [[" ".join(text.split()) for text in texts] for texts in (gone, left)]

@@ -121,7 +121,7 @@ def test_as_of_a_time_before_it_tells_what_was_believed_then(alice, told):
 
 
 def test_nothing_to_change_makes_no_version(alice, told):
-    stale_summaries.mark(Memory.objects.across_namespaces().get(text__contains="platform nine"))
+    stale_summaries.mark([Memory.objects.across_namespaces().get(text__contains="platform nine")])
     work_off()
     assert newest(alice).number == 1
     assert not StaleSource.objects.across_namespaces().exists()
@@ -163,7 +163,7 @@ def test_what_is_marked_while_a_card_is_made_anew_is_looked_at_again(alice, told
 
     def late(stale):
         monkeypatch.setattr(stale_summaries, "_write", write)
-        stale_summaries.mark(train)
+        stale_summaries.mark([train])
         return write(stale)
 
     monkeypatch.setattr(stale_summaries, "_write", late)
