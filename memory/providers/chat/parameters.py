@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# Which parameter takes the place of a refused one; without one of these, the model's own default does.
+# A refused parameter is replaced by the other one, or left out, so that the model's own default holds.
 _REPLACEMENTS: Final[dict[str, str | None]] = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
