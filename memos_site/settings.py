@@ -539,7 +539,20 @@ MEMOS_LLM_SETTLING_PER_RUN = env.integer(
     maximum=500,
 )
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
-    "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
+    "MEMOS_LLM_TIMEOUT_SECONDS",
+    30.0,
+    "Seconds that a call of the language model by MemOS itself may take in all: an answer, a summary, a verdict. For "
+    "completions that are passed on it bounds only the connecting.",
+    minimum=0.1,
+    maximum=50,
+)
+MEMOS_LLM_RELAY_IDLE_SECONDS = env.number(
+    "MEMOS_LLM_RELAY_IDLE_SECONDS",
+    900.0,
+    "Seconds that a completion which is passed on (`/v1/chat/completions`) may send nothing: before its first byte and "
+    "between two. How long it takes in all is not bounded; one that is not streamed sends nothing before its end.",
+    minimum=0.1,
+    maximum=86_400,
 )
 
 # --- Policy ------------------------------------------------------------------------------------------------------

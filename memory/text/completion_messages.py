@@ -24,13 +24,17 @@ def find_last_said(messages: Sequence[Message]) -> int | None:
 
 
 def text_of(message: Message) -> str:
-    """What a message says: its text, or the texts of its parts."""
-    content = message.get("content")
+    """Returns the text of a message, or those of its parts."""
+    return "\n".join(list_texts(message.get("content")))
+
+
+def list_texts(content: Any) -> list[str]:
+    """Lists the texts of a message's `content`, which is one, or parts: other parts, as of reasoning, are left out."""
     if isinstance(content, str):
-        return content
+        return [content]
     parts = content if isinstance(content, list) else []
     texts = (part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return [text for text in texts if isinstance(text, str)]
 
 
 def with_memory(messages: Sequence[Message], *, prefix: str, recalled: str) -> list[Message]:

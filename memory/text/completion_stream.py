@@ -1,4 +1,4 @@
-"""A chat completion as OpenAI's API sends it: read while it passes by, and not changed."""
+"""Reads a chat completion as OpenAI's API sends it, while it passes by unchanged."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from typing import Any
 
 import orjson
 
+from memory.text.completion_messages import list_texts
+from memory.text.thinking import remove_thinking
+
 _END = b"[DONE]"
 # Fields of a message that no token is generated for.
 _NOT_WRITTEN = frozenset({"role", "id", "type"})
+# Why an answer ended before its end, as OpenAI and the servers that follow its API name it.
+_CUT_OFF = frozenset(
+    {"length", "max_tokens", "model_length", "content_filter", "insufficient_system_resource", "abort", "error"}
+)
 
 
 @dataclass(slots=True)
 class Completion:
-    """What is known so far of an answer: the text of its first choice, why it ended ("" until then), its tokens.
+    """Holds what is known so far of an answer: the text of its first choice, why it ended ("" until then), its tokens.
 
     `written`: all that the model wrote, also in other choices, as reasoning or to call tools. `head` has the fields
-    that every chunk of a stream repeats.
+    that every chunk of a stream repeats. `has_choices`: the answer has at least one.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -27,14 +34,20 @@ class Completion:
     usage: Mapping[str, Any] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] | None = None
+    has_choices: bool = False
 
     @property
     def text(self) -> str:
-        """What the assistant says."""
-        return "".join(self.pieces)
+        """Returns what the assistant says, without what it thinks."""
+        return remove_thinking("".join(self.pieces))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Tells whether the answer ended before its end."""
+        return self.finish.casefold() in _CUT_OFF
 
     def read(self, said: Any, *, name: str = "delta") -> None:
-        """Takes a chunk in, or with the name `message` a whole answer."""
+        """Reads a chunk, or with the name `message` a whole answer."""
         if not isinstance(said, Mapping):
             return
         if not self.head:
@@ -47,19 +60,19 @@ class Completion:
         for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, Mapping):
                 continue
+            self.has_choices = True
             message = choice.get(name)
             self.written += _texts(message)
-            if choice.get("index", 0) != 0:
+            if choice.get("index") not in (0, None):
                 continue
-            content = message.get("content") if isinstance(message, Mapping) else None
-            if isinstance(content, str):
-                self.pieces.append(content)
+            if isinstance(message, Mapping):
+                self.pieces += list_texts(message.get("content"))
             if isinstance(choice.get("finish_reason"), str):
                 self.finish = choice["finish_reason"]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts within a message."""
+    """Yields the texts within a message."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -79,7 +92,7 @@ class EventReader:
         self._rest = b""
 
     def cut(self, piece: bytes) -> Iterator[bytes]:
-        """The events that are complete now, each with the empty line that ends it, byte for byte."""
+        """Yields the events that are complete now, each with the empty line that ends it, byte for byte."""
         self._rest += piece
         while (end := _end_of_event(self._rest)) > 0:
             event, self._rest = self._rest[:end], self._rest[end:]
@@ -87,7 +100,7 @@ class EventReader:
             yield event
 
     def end(self) -> Iterator[bytes]:
-        """What came behind the last complete event, as an event."""
+        """Yields what came behind the last complete event, as an event."""
         if self._rest.strip():
             yield from self.cut(b"\n\n")
 
@@ -104,6 +117,6 @@ class EventReader:
 
 
 def _end_of_event(data: bytes) -> int:
-    """Where the first event ends, behind its empty line; 0 when it does not yet."""
+    """Returns where the first event ends, behind its empty line; 0 when it does not yet."""
     ends = [place + len(mark) for mark in (b"\n\n", b"\r\n\r\n", b"\r\r") if (place := data.find(mark)) >= 0]
     return min(ends, default=0)

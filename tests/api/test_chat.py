@@ -117,6 +117,16 @@ def test_of_an_answer_that_there_is_not_the_question_alone_is_remembered(alice, 
     assert [one["role"] for one in body["remembered"]] == ["user"]
 
 
+@pytest.mark.parametrize("pieces", [["Priya reviews the"], ["<think>Who?</think>", "Priya reviews the"]])
+def test_of_an_answer_that_is_cut_off_the_question_alone_is_remembered(alice, model, told, pieces):
+    model.pieces, model.finish = pieces, "length"
+
+    body = alice.post("/v1/chat", MESSAGE).json()
+
+    assert (body["answer"], body["degraded"]) == ("Priya reviews the", ["answer_cut_off", "turn_not_remembered"])
+    assert turns(alice) == [(Role.USER, MESSAGE["message"])]
+
+
 def test_a_namespace_is_made_by_what_is_said_first(make_tenant):
     everyone = make_tenant("any", all_namespaces=True)
 

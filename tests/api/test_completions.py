@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,7 +56,8 @@ def last_chunk(content: bytes) -> dict[str, Any]:
     events = [event for event in content.split(b"\n\n") if event]
     assert events[-1] == b"data: [DONE]"
     said: dict[str, Any] = json.loads(events[-2].removeprefix(b"data: "))
-    assert said["choices"] == []
+    # OpenAI's own sample reads the first choice of every chunk.
+    assert said["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
     return said
 
 
@@ -486,13 +488,165 @@ def test_a_provider_that_is_not_there_is_a_503(alice, upstream, settings):
 
 
 def test_a_model_that_hangs_is_left_in_time(alice, upstream, settings):
-    import threading
-
-    settings.MEMOS_LLM_TIMEOUT_SECONDS = 0.3
+    settings.MEMOS_LLM_RELAY_IDLE_SECONDS = 0.3
     never = threading.Event()
-    upstream.answer = lambda _: (never.wait(5), whole(SAID))[1]
-    assert error_of(alice.post(ROUTE, ASKED), 503)["code"] == "llm_unavailable"
+    upstream.answer = lambda _: (never.wait(20), whole(SAID))[1]
+    error = error_of(alice.post(ROUTE, ASKED), 503)
     never.set()
+    assert error["code"] == "llm_unavailable"
+    assert "sent nothing for 0.3 seconds: raise MEMOS_LLM_RELAY_IDLE_SECONDS" in error["message"]
+
+
+def test_a_stream_that_falls_silent_is_left_and_is_half_an_answer(alice, upstream, settings):
+    settings.MEMOS_LLM_RELAY_IDLE_SECONDS = 0.3
+    reply = streamed("The shop", " is", before_last=threading.Event())
+    upstream.answer = lambda _: reply
+    came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+    reply.before_last.set()
+
+    assert b"MEMOS_LLM_RELAY_IDLE_SECONDS" in came
+    assert [role for _, role, _ in turns(alice)] == ["user"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, settings, stream):
+    settings.MEMOS_LLM_TIMEOUT_SECONDS = 0.1
+    never = threading.Event()
+    reply = streamed("The shop is", " in Lyon.") if stream else whole(SAID)
+    reply.before_last, reply.waits = never, 0.3
+    # Silent before its first byte, and before its last piece.
+    upstream.answer = lambda _: (never.wait(0.3), reply)[1]
+    answer = alice.post(ROUTE, ASKED | {"stream": stream})
+
+    came = pieces_of(answer) if stream else answer.content
+    assert (b"[DONE]" in came) == stream
+    assert turns(alice)[1:] == [(turns(alice)[0][0], "agent", SAID)]
+
+
+def thought(stream: bool, *texts: str, finish: str = "stop", **fields: Any) -> Reply:
+    """An answer of these pieces, with the fields before them; whole or as a stream."""
+    if not stream:
+        return whole("".join(texts), finish=finish, **fields)
+    said = [chunk(fields), *(chunk({"content": text}) for text in texts), chunk({}, finish=finish)]
+    return Reply([*said, b"data: [DONE]\n\n"], content_type="text/event-stream")
+
+
+THINKING: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "a block": (["<think>The notes", " say it.</thi", "nk>\n\n", SAID], {}),
+    "without its tag": (["The notes say it.\n</think>\n\n", SAID], {}),
+    "reasoning_content": ([SAID], {"reasoning_content": "The notes say it."}),
+    "reasoning": ([SAID], {"reasoning": "The notes say it.", "reasoning_details": [{"text": "The notes say it."}]}),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("texts", "fields"), THINKING.values(), ids=THINKING)
+def test_thinking_is_passed_on_and_not_remembered(alice, upstream, texts, fields, stream):
+    reply = thought(stream, *texts, **fields)
+    upstream.answer = lambda _: reply
+    answer = alice.post(ROUTE, ASKED | {"stream": stream})
+
+    came = pieces_of(answer) if stream else answer.content
+    assert came.startswith(reply.content.removesuffix(b"data: [DONE]\n\n"))
+    assert [text for _, _, text in turns(alice)] == ["Where is the shop?", SAID]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_parts_that_think_are_not_remembered(alice, upstream, stream):
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "The notes say it."}]}
+    parts = [thinking, {"type": "text", "text": SAID}]
+    upstream.answer = lambda _: thought(True, SAID, content=[thinking]) if stream else whole(parts)
+    answer = alice.post(ROUTE, ASKED | {"stream": stream})
+
+    assert b"The notes say it." in (pieces_of(answer) if stream else answer.content)
+    assert [text for _, _, text in turns(alice)] == ["Where is the shop?", SAID]
+
+
+def test_thinking_that_the_caller_sends_again_is_known(alice, upstream):
+    upstream.answer = lambda _: whole("<think>A cat.</think>What a lovely name for a cat.")
+    said = [{"role": "user", "content": "My cat is called Luna."}]
+    sent = alice.post(ROUTE, {"model": "small", "messages": said}).json()["choices"][0]["message"]
+    said += [{"role": "assistant", "content": sent["content"]}]
+    alice.post(ROUTE, {"model": "small", "messages": [*said, {"role": "user", "content": "What is my cat called?"}]})
+
+    assert "<think>" in sent["content"]
+    assert "lovely name" not in told_by(upstream)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_an_answer_that_is_cut_off_is_passed_on_and_not_remembered(alice, upstream, stream, finish):
+    upstream.answer = lambda _: thought(stream, "The shop is in", finish=finish)
+    answer = alice.post(ROUTE, ASKED | {"stream": stream})
+
+    came = pieces_of(answer) if stream else answer.content
+    assert b"The shop is in" in came
+    if stream:
+        memos = last_chunk(came)["memos"]
+        assert (memos["remembered"]["assistant"], memos["degraded"]) == (None, ["answer_cut_off"])
+    assert [text for _, _, text in turns(alice)] == ["Where is the shop?"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        chunk(usage=None),
+        b'data: {"id": "c-1", "usage": {"prompt_tokens": 5}}\n\n',
+        b'data: {"id": "c-1", "choices": null}\r\n\r\n',
+        b'data: {"id": "c-1", "choices": [{"delta": {"content": ""}}]}\n\n',
+        b'data: {"id": "c-1", "choices": [{"index": null, "delta": null}]}\n\n',
+        b"event: ping\ndata: {}\n\n",
+        b"id: 7\nretry: 100\ndata: [1, 2]\n\n",
+        b": OPENROUTER PROCESSING\n\n",
+        b"data:\n\n",
+    ],
+)
+def test_odd_chunks_pass_untouched(alice, upstream, odd):
+    reply = streamed("The shop is", " in Lyon.")
+    pieces = [part for piece in reply.pieces[:-1] for part in (odd, piece)]
+    upstream.answer = lambda _: Reply([*pieces, odd, b"data: [DONE]"], content_type="text/event-stream")
+    came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+
+    assert came.startswith(b"".join([*pieces, odd]))
+    assert came.count(b"[DONE]") == 1
+    assert came.endswith(b"data: [DONE]\n\n")
+    assert [text for _, _, text in turns(alice)] == ["Where is the shop?", SAID]
+
+
+def test_an_error_in_a_stream_is_no_answer_though_the_stream_ends(alice, upstream):
+    failed = b'data: {"error": {"message": "out of memory", "code": 500}}\n\n'
+    pieces = [*streamed("The shop", breaks=True).pieces, failed, b"data: [DONE]\n\n"]
+    upstream.answer = lambda _: Reply(pieces, content_type="text/event-stream")
+    came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+
+    assert failed in came
+    assert [role for _, role, _ in turns(alice)] == ["user"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_parameters_that_the_model_refuses_are_sent_as_it_wants_them(alice, upstream, stream):
+    def answer(body: dict[str, Any]) -> Reply:
+        name = next((name for name in ("max_tokens", "temperature") if name in body), None)
+        error = {"message": f"Unsupported parameter: '{name}'", "param": name, "code": "unsupported_parameter"}
+        return Reply([json.dumps({"error": error}).encode()], status=400) if name else thought(stream, SAID)
+
+    upstream.answer = answer
+    response = alice.post(ROUTE, ASKED | {"stream": stream, "max_tokens": 60, "temperature": 0.2, "top_p": 0.9})
+
+    assert response.status_code == 200
+    assert SAID.encode() in (pieces_of(response) if stream else response.content)
+    last = upstream.asked[-1]
+    assert (last["max_completion_tokens"], last["top_p"], len(upstream.asked)) == (60, 0.9, 3)
+    assert not {"max_tokens", "temperature"} & last.keys()
+
+
+def test_a_refusal_that_stays_is_passed_on(alice, upstream):
+    said = {"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature", "code": "x"}}
+    upstream.answer = lambda _: Reply([json.dumps(said).encode()], status=400)
+    answer = alice.post(ROUTE, ASKED | {"temperature": 0.2})
+
+    assert (answer.status_code, answer.json()) == (400, said)
+    assert len(upstream.asked) == 2
 
 
 @pytest.mark.parametrize("stream", [False, True])

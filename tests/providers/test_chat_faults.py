@@ -31,7 +31,7 @@ SCHEMA = {
 }
 
 
-def says(text: str | None, finish: str = "stop", **message: Any) -> tuple[int, Any]:
+def says(text: Any, finish: str = "stop", **message: Any) -> tuple[int, Any]:
     choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
     usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
     return 200, {
@@ -218,7 +218,8 @@ BROKEN_STREAMS = {
     "a page": ([b"<html>busy</html>"], "something else than a chat completion"),
     "nothing": ([], "something else than a chat completion"),
     "no JSON": ([piece("Half"), b"data: {oops\n\n"], "something else than a chat completion"),
-    "another shape": ([b'data: {"choices": [{"index": 0}]}\n\n'], "something else than a chat completion"),
+    "another shape": ([b'data: {"choices": [7]}\n\n'], "something else than a chat completion"),
+    "no delta": ([b'data: {"choices": [{"index": 0}]}\n\n'], "broke off in the middle"),
     "an error": ([piece("Half"), b'data: {"error": {"message": "out of memory"}}\n\n'], "something else"),
     "a tool": ([piece(None), piece(None, "tool_calls"), b"data: [DONE]\n\n"], "wants to call a tool"),
     "no text": ([piece(None, "stop"), b"data: [DONE]\n\n"], "answered nothing"),
@@ -265,7 +266,152 @@ def test_halves_of_characters_are_joined_and_what_is_none_can_be_sent_and_stored
     assert model().complete(PROMPT, max_tokens=20).text == "Ann \ufffd"
 
 
+ODD_CHUNKS = {
+    "no choices": b'data: {"id": "c", "usage": null}\n\n',
+    "an empty list": b'data: {"id": "c", "choices": [], "prompt_filter_results": []}\n\n',
+    "null": b'data: {"id": "c", "choices": null}\n\n',
+    "no delta": b'data: {"id": "c", "choices": [{"index": 0, "delta": null, "finish_reason": null}]}\n\n',
+    "an empty delta": b'data: {"id": "c", "choices": [{"index": 0, "delta": {}, "logprobs": null}]}\n\n',
+    "another choice": b'data: {"id": "c", "choices": [{"index": 1, "delta": {"content": "No."}}]}\n\n',
+    "a comment": b": working\n\n",
+    "reasoning_content": b'data: {"id": "c", "choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}}]}\n\n',
+    "reasoning": b'data: {"id": "c", "choices": [{"index": 0, "delta": {"reasoning": "Hm.", "content": null}}]}\n\n',
+    "a part that thinks": b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": [{"type": "thinking", '
+    b'"thinking": [{"type": "text", "text": "Hm."}]}]}}]}\n\n',
+}
+
+
+@pytest.mark.parametrize("odd", ODD_CHUNKS.values(), ids=ODD_CHUNKS)
+def test_chunks_that_say_nothing_are_passed_over(endpoint, odd):
+    endpoint.answer = lambda body: (200, iter([odd, piece("Yes"), odd, piece(".", "stop"), odd, b"data: [DONE]\n\n"]))
+    with model().stream(PROMPT, max_tokens=20) as stream:
+        assert "".join(stream) == "Yes."
+
+
+def test_what_the_model_thinks_is_no_part_of_its_answer(endpoint):
+    endpoint.answer = lambda body: says("<think>They ask for tea.</think>\n\nOolong.")
+    assert model().complete(PROMPT, max_tokens=20).text == "Oolong."
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Oolong."}]
+    endpoint.answer = lambda body: says(parts, reasoning_content="Hm.")
+    assert model().complete(PROMPT, max_tokens=20).text == "Oolong."
+    sent = [piece("<th"), piece("ink>They ask"), piece(" for tea.</think>"), piece("\n\nOo"), piece("long.", "stop")]
+    endpoint.answer = lambda body: (200, iter([*sent, b"data: [DONE]\n\n"]))
+    with model().stream(PROMPT, max_tokens=20) as stream:
+        assert list(stream) == ["Oo", "long."]
+
+
+def test_a_model_that_only_thinks_answers_nothing(endpoint):
+    thought = "<think>They ask for tea, and I"
+    endpoint.answer = lambda body: says(thought, "length")
+    assert "allow more (max_tokens), or choose a model that thinks less" in refusal(LLMRefused).message
+    endpoint.answer = lambda body: (200, iter([piece(thought, "length"), b"data: [DONE]\n\n"]))
+    pieces, refused = broken_stream()
+    assert (pieces, "a model that thinks less" in refused.message) == ([], True)
+
+
+STRICT = {
+    "openai's limit": (
+        "vllm",
+        "max_tokens",
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "max_tokens",
+    ),
+    "openai's temperature": (
+        "vllm",
+        "temperature",
+        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+        "temperature",
+    ),
+    "in words alone": ("vllm", "max_tokens", "max_tokens is not supported: use max_completion_tokens instead", None),
+    "an older server": (
+        "openai",
+        "max_completion_tokens",
+        "Unrecognized request argument supplied: max_completion_tokens",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("provider", "name", "message", "param"), STRICT.values(), ids=STRICT)
+def test_a_refused_parameter_is_sent_as_the_model_wants_it(
+    endpoint, settings, ended, provider, name, message, param, stream
+):
+    settings.MEMOS_LLM_PROVIDER = provider
+
+    def answer(body: dict[str, Any]) -> tuple[Any, ...]:
+        if name in body:
+            return 400, {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": None}}
+        return (200, iter([piece("Yes.", "stop"), b"data: [DONE]\n\n"])) if stream else says("Yes.")
+
+    endpoint.answer = answer
+    if stream:
+        with model().stream(PROMPT, max_tokens=20) as said:
+            assert list(said) == ["Yes."]
+    else:
+        assert model().complete(PROMPT, max_tokens=20).text == "Yes."
+    first, second = (asked.body for asked in endpoint.asked)
+    assert {key for key in first if first[key] != second.get(key)} == {name}
+    assert [value for key, value in second.items() if key.startswith("max_")] == [20]
+    assert [call.status for call in ended] == [ModelCallStatus.OK]
+
+
+def test_a_model_that_refuses_one_parameter_after_the_other_answers(endpoint, settings):
+    settings.MEMOS_LLM_PROVIDER = "vllm"
+
+    def answer(body: dict[str, Any]) -> tuple[Any, ...]:
+        refused = next((name for name in ("max_tokens", "temperature") if name in body), None)
+        return error(400, f"Unsupported parameter: '{refused}'") if refused else says("Yes.")
+
+    endpoint.answer = answer
+    assert model().complete(PROMPT, max_tokens=20).text == "Yes."
+    assert len(endpoint.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 900000. This model supports at most 4096 completion tokens.",
+        "temperature: must be between 0 and 2",
+        "Unsupported parameter: 'messages'",
+    ],
+)
+def test_another_refusal_is_not_asked_again(endpoint, settings, message):
+    settings.MEMOS_LLM_PROVIDER = "vllm"
+    endpoint.answer = lambda body: error(400, message)
+    refusal(LLMRefused)
+    assert len(endpoint.asked) == 1
+
+
+def test_a_model_that_takes_no_limit_at_all_is_asked_twice(endpoint):
+    endpoint.answer = lambda body: error(400, f"Unsupported: {next(name for name in body if name.startswith('max_'))}")
+    refusal(LLMRefused)
+    assert len(endpoint.asked) == 2
+
+
 class TestJson:
+    @pytest.mark.parametrize(
+        "said",
+        [
+            'Here you are: {"colour": "red"}',
+            'It is this:\n```json\n{"colour": "red"}\n```\nAsk if you need more.',
+            '<think>{"colour": "blue"}?</think>{"colour": "red"}',
+            'It could be {"colour": "blue"}, but it is {"colour": "red"}.',
+            'The set {a, b} is none. {"colour": "red"}',
+            '{"colour": "red"} {"colour": "green"}',
+        ],
+    )
+    def test_it_is_found_behind_thinking_prose_and_fences(self, endpoint, said):
+        endpoint.answer = lambda body: says(said)
+        assert model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20).value == {"colour": "red"}
+        assert len(endpoint.asked) == 1
+
+    @pytest.mark.parametrize("said", ['{"is": {"colour": "red"}, "wh', '{is: {"colour": "red"}}', "{" * 5_000])
+    def test_what_stands_within_broken_json_is_not_taken_for_it(self, endpoint, said):
+        endpoint.answer = lambda body: says(said, "length")
+        with pytest.raises(LLMRefused, match="cut off at 20 tokens"):
+            model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20)
+
     @pytest.mark.parametrize(
         "first", ["Here you are: red", "[]", '{"colour": "green"}', "{}", '{"colour": "red", "why": 1}', '{"colour": ']
     )

@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """`pieces` are sent one by one; it `breaks` off after them, or waits for `before_last` before it sends the last."""
+    """`pieces` are sent one by one; it `breaks` off after them, or waits for `before_last`, at most `waits` seconds,
+    before it sends the last."""
 
     pieces: Sequence[bytes]
     status: int = 200
@@ -21,6 +22,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     breaks: bool = False
     before_last: threading.Event | None = None
+    waits: float = 20.0
 
     @property
     def content(self) -> bytes:
@@ -41,15 +43,15 @@ def streamed(*texts: str, **options: Any) -> Reply:
     return Reply([*pieces, *ending], content_type="text/event-stream", **options)
 
 
-def whole(text: str | None, **message: Any) -> Reply:
-    """A whole answer."""
+def whole(text: Any, *, finish: str | None = "stop", **message: Any) -> Reply:
+    """Builds a whole answer."""
     said_by = {"role": "assistant", "content": text, **message}
     said = {
         "id": "c-1",
         "object": "chat.completion",
         "created": 7,
         "model": "m",
-        "choices": [{"index": 0, "message": said_by, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": said_by, "finish_reason": finish}],
         "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
         "unheard_of": [1.50, "ü"],
     }
@@ -100,7 +102,7 @@ def serving_upstream(reply: Reply) -> Iterator[Upstream]:
             self.end_headers()
             for place, piece in enumerate(given.pieces):
                 if given.before_last and place == len(given.pieces) - 1:
-                    given.before_last.wait(20)
+                    given.before_last.wait(given.waits)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.flush()
             if not given.breaks:

@@ -1,4 +1,4 @@
-"""What it means that a chat model failed: which one, why, and how to mend it. Never what it was asked, nor its key."""
+"""Explains why a chat model failed: which one, why, and how to mend it. Never what it was asked, nor its key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model as a message names it. `key_setting` and `url_setting` are the settings that mend its key and address."""
+    """Names a model in messages. `key_setting` and `url_setting` are the settings that mend its key and address."""
 
     provider: str
     model: str
@@ -41,34 +41,38 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """Its address without a name and password that may stand in it."""
+        """Returns its address, without a name and password that may stand in it."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 @contextmanager
-def explain_failures(endpoint: Endpoint, *, seconds: float, prompt_tokens: int) -> Iterator[None]:
-    """Turns what a call inside raises into LLMUnavailable. `prompt_tokens` is an estimate of what was sent."""
+def explain_failures(endpoint: Endpoint, *, late: str, prompt_tokens: int) -> Iterator[None]:
+    """Turns what a call inside raises into LLMUnavailable. `late` says what took too long, and which setting bounds it.
+    `prompt_tokens` is an estimate of what was sent."""
     import httpx2  # noqa: PLC0415 - with openai, for those who use it
     import openai  # noqa: PLC0415 - half a second, for those who use it
 
     try:
         yield
     except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-        raise LLMTimeout(
-            f"{endpoint.label} took more than {seconds:g} seconds: raise MEMOS_LLM_TIMEOUT_SECONDS (for the gate "
-            "MEMOS_LLM_GATE_SECONDS), or choose a faster model."
-        ) from error
+        if isinstance(error.__cause__ or error, httpx2.ConnectTimeout):
+            raise _no_answer(endpoint, error) from error
+        raise LLMTimeout(f"{endpoint.label} {late}, or choose a faster model.") from error
     except openai.APIStatusError as error:
         raise _refusal(endpoint, error, prompt_tokens) from error
     except (openai.APIConnectionError, httpx2.TransportError) as error:
-        cause = type(error.__cause__ or error).__name__
-        raise LLMUnavailable(
-            f"{endpoint.label} does not answer at {endpoint.address} ({cause}): check that it runs, and "
-            f"{endpoint.url_setting}."
-        ) from error
+        raise _no_answer(endpoint, error) from error
     except (openai.OpenAIError, httpx2.HTTPError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise LLMUnavailable(no_completion(endpoint)) from error
+
+
+def _no_answer(endpoint: Endpoint, error: Exception) -> LLMUnavailable:
+    cause = type(error.__cause__ or error).__name__
+    return LLMUnavailable(
+        f"{endpoint.label} does not answer at {endpoint.address} ({cause}): check that it runs, and "
+        f"{endpoint.url_setting}."
+    )
 
 
 def no_completion(endpoint: Endpoint) -> str:

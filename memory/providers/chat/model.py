@@ -1,4 +1,4 @@
-"""One chat model behind an OpenAI-compatible endpoint: a whole answer, a stream of text, or JSON of a given shape."""
+"""Asks one chat model behind an OpenAI-compatible endpoint for an answer, whole or as a stream, or for JSON."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memory.errors import LLMRefused, LLMTimeout, LLMUnavailable
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
 from memory.providers.chat.faults import Endpoint, explain_failures
 from memory.providers.chat.guard import guard_of
+from memory.providers.chat.parameters import ask_as_wanted
 from memory.providers.chat.presets import ChatPreset
 from memory.providers.chat.replies import (
     ChatReply,
@@ -28,7 +29,9 @@ from memory.providers.chat.replies import (
 )
 from memory.providers.chat.schemas import read_json, validator_of
 from memory.providers.chat.slot_plan import PreparedSlot, SlotPlan, prepare_slot
+from memory.text.completion_messages import list_texts
 from memory.text.json_values import characters_of
+from memory.text.thinking import remove_thinking
 from memory.text.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -44,7 +47,10 @@ _MIN_SECONDS = 0.05
 
 
 class ChatModel:
-    """Asks one chat model for one purpose, with no retries; `timeout` is how many seconds an answer may take in all.
+    """Asks one chat model for one purpose; `timeout` is how many seconds an answer may take in all.
+
+    No call is repeated, but for one whose parameters the model does not take. What the model thinks is no part of its
+    answers.
 
     Every method raises LLMUnavailable when the model does not answer or answers what cannot be used; of its kinds,
     LLMContextTooLong when it was sent more than it takes, LLMBusy when too many calls of it run.
@@ -66,14 +72,14 @@ class ChatModel:
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
     ) -> ChatReply:
-        """The model's whole answer, of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
+        """Returns the whole answer, of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
         return self._complete(messages, max_tokens, schema, self.timeout)
 
     @contextmanager
     def stream(
         self, messages: Sequence[Message], *, max_tokens: int, slot_plan: SlotPlan | None = None
     ) -> Iterator[ChatStream]:
-        """The answer as it comes. Leaving the block early ends the call at the provider.
+        """Yields the answer as it comes. Leaving the block early ends the call at the provider.
 
         What `slot_plan` prepares is a part of the time to the first token. What a stream raises, it raises also while
         one reads the pieces.
@@ -90,8 +96,11 @@ class ChatModel:
     ) -> Iterator[ChatStream]:
         try:
             with self._explain_failures(planned):
-                chunks = self.client.chat.completions.create(
-                    **request, stream=True, stream_options={"include_usage": True}, extra_body=slot.fields
+                chunks = ask_as_wanted(
+                    lambda sent: self.client.chat.completions.create(
+                        **sent, stream=True, stream_options={"include_usage": True}, extra_body=slot.fields
+                    ),
+                    request,
                 )
         except LLMUnavailable as error:
             self._end(planned, ModelCallStatus.FAILED, started, error=error)
@@ -123,7 +132,8 @@ class ChatModel:
         max_tokens: int,
         slot_plan: SlotPlan | None = None,
     ) -> JsonReply:
-        """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
+        """Returns the JSON object that the model answers, valid by `schema`; asks once more, with what was wrong, if it
+        is not.
 
         Both answers together may take `timeout`; `slot_plan` is prepared for each. Raises InvalidInput when `schema` is
         none.
@@ -159,7 +169,7 @@ class ChatModel:
     def ask(
         self, instructions: str, material: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
     ) -> dict[str, Any]:
-        """The JSON object, valid by `schema`, that the model answers to the `material`, which is sent as JSON."""
+        """Returns the JSON object, valid by `schema`, that the model answers to the `material`, sent as JSON."""
         messages = [
             {"role": "system", "content": instructions},
             {"role": "user", "content": orjson.dumps(material).decode()},
@@ -168,12 +178,19 @@ class ChatModel:
 
     @property
     def json_form(self) -> str:
-        """How it is told to answer JSON, in words."""
+        """Returns how it is told to answer JSON, in words."""
         return {"schema": "by a schema", "object": "as an object", "words": "in words"}[self._preset.structured]
 
     @cached_property
+    def relay_client(self) -> OpenAI:
+        """Returns the client of answers that are passed on: its `timeout` is for each wait, and none is for all."""
+        import openai  # noqa: PLC0415 - half a second, for those who use it
+
+        return self.client.with_options(http_client=openai.DefaultHttpxClient())
+
+    @cached_property
     def client(self) -> OpenAI:
-        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explain_failures`)."""
+        """Returns the SDK's client of the endpoint; what it raises is to be explained (`faults.explain_failures`)."""
         import openai  # noqa: PLC0415 - half a second, for those who use it
 
         from memory.providers.chat.timed_client import create_timed_client  # noqa: PLC0415 - the same
@@ -203,9 +220,15 @@ class ChatModel:
                 left = max(seconds - (time.monotonic() - started), _MIN_SECONDS)
                 try:
                     with self._explain_failures(planned):
-                        answer = self.client.chat.completions.create(**request, timeout=left, extra_body=slot.fields)
+                        answer = ask_as_wanted(
+                            lambda sent: self.client.chat.completions.create(
+                                **sent, timeout=left, extra_body=slot.fields
+                            ),
+                            request,
+                        )
                         choice = answer.choices[0]
-                        text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
+                        said = "".join(list_texts(choice.message.content))
+                        text, finish = remove_thinking(characters_of(said)), choice.finish_reason or ""
                         usage = token_usage(answer.usage, self._preset)
                 except LLMUnavailable as error:
                     self._end(planned, ModelCallStatus.FAILED, started, error=error, slot=slot)
@@ -235,7 +258,11 @@ class ChatModel:
         return request
 
     def _explain_failures(self, planned: PlannedCall) -> AbstractContextManager[None]:
-        return explain_failures(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
+        late = (
+            f"took more than {self.timeout:g} seconds: raise MEMOS_LLM_TIMEOUT_SECONDS (for the gate "
+            "MEMOS_LLM_GATE_SECONDS)"
+        )
+        return explain_failures(self.endpoint, late=late, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
         """Raises what a receiver of `call_planned` refuses the call with."""

@@ -1,11 +1,13 @@
-"""Passes a caller's chat completion on to a model, and the answer back as it comes: nothing of either is changed."""
+"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for parameters
+that the model does not take."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,6 +19,7 @@ from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ende
 from memory.providers.chat.faults import Endpoint, explain_failures, no_completion, retry_after_of
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
+from memory.providers.chat.parameters import ask_as_wanted
 from memory.providers.chat.replies import estimate_completion, ms_since
 from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
 from memory.text.completion_messages import text_of
@@ -34,9 +37,9 @@ _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 class RelayedAnswer:
-    """The answer to a request that was passed on; to be read once, whole or in pieces.
+    """Holds the answer to a request that was passed on; to be read once, whole or in pieces.
 
-    `completion` is what is known of it so far, `is_complete` that nothing of it is missing.
+    `completion` has what is known of it so far, `is_complete` that nothing of it is missing.
     """
 
     def __init__(self, response: httpx2.Response, endpoint: Endpoint, *, started: float) -> None:
@@ -49,19 +52,19 @@ class RelayedAnswer:
         self._started = started
 
     def read(self) -> bytes:
-        """All of it. Raises LLMUnavailable when it breaks off, or is no chat completion."""
+        """Returns all of it. Raises LLMUnavailable when it breaks off, or is no chat completion."""
         content = b"".join(self._response.iter_raw())
         try:
             self.completion.read(orjson.loads(content), name="message")
         except orjson.JSONDecodeError as error:
             raise LLMUnavailable(no_completion(self._endpoint)) from error
-        if not self.completion.finish:
+        if not self.completion.has_choices:
             raise LLMUnavailable(no_completion(self._endpoint))
         self.is_complete = True
         return content
 
     def events(self) -> Iterator[bytes]:
-        """Its events, byte for byte; the last, which says that there are no more, is left out.
+        """Yields its events, byte for byte; the last, which says that there are no more, is left out.
 
         Raises LLMUnavailable when it breaks off, or is no stream of events.
         """
@@ -69,16 +72,14 @@ class RelayedAnswer:
             raise LLMUnavailable(no_completion(self._endpoint))
         reader = EventReader()
         self.completion = reader.completion
-        for piece in self._response.iter_raw():
-            for event in reader.cut(piece):
-                if self.ttft_ms is None and self.completion.pieces:
-                    self.ttft_ms = ms_since(self._started)
-                if reader.is_over:
-                    self.is_complete = True
-                    return
-                yield event
-        yield from reader.end()
-        if self.completion.error is not None or not self.completion.finish:
+        complete_events = chain.from_iterable(map(reader.cut, self._response.iter_raw()))
+        for event in chain(complete_events, reader.end()):
+            if self.ttft_ms is None and self.completion.pieces:
+                self.ttft_ms = ms_since(self._started)
+            if reader.is_over:
+                break
+            yield event
+        if self.completion.error is not None or not (reader.is_over or self.completion.finish):
             raise LLMUnavailable(f"{self._endpoint.label} broke off in the middle of its answer: ask again.")
         self.is_complete = True
 
@@ -88,8 +89,9 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
     """Sends `body`, with the model's own name in it, to the slot of `slot_plan`. Leaving the block ends the call at the
     provider.
 
-    Raises PassedOnError for an error of the provider, LLMUnavailable when it does not answer, here or while the answer
-    is read, and what a receiver of `call_planned` refuses the call with.
+    The answer may be silent for MEMOS_LLM_RELAY_IDLE_SECONDS, and take any time in all. Raises PassedOnError for an
+    error of the provider, LLMUnavailable when it does not answer, here or while the answer is read, and what a receiver
+    of `call_planned` refuses the call with.
     """
     with guard_of(model.label, model.endpoint.base_url).admit():
         planned = _plan(model, body)
@@ -101,18 +103,11 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
         try:
             with (
                 prepare_slot(slot_plan) as slot,
-                explain_failures(model.endpoint, seconds=model.timeout, prompt_tokens=planned.prompt_tokens),
+                _explain_failures(model, planned),
                 _passing_on(model),
-                model.client.chat.completions.with_streaming_response.create(
-                    model=model.name,
-                    messages=[],
-                    stream=bool(body.get("stream")),
-                    extra_body={**body, **slot.fields, "model": model.name},
-                    # What comes is passed on as it is.
-                    extra_headers={"Accept-Encoding": "identity"},
-                ) as response,
+                _open(model, {**body, **slot.fields, "model": model.name}) as response,
             ):
-                answer = RelayedAnswer(response.http_response, model.endpoint, started=started)
+                answer = RelayedAnswer(response, model.endpoint, started=started)
                 given = slot.tokens
                 try:
                     yield answer
@@ -128,6 +123,36 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
         finally:
             ended = _build_ended_call(planned, status, answer, ms_since(started))
             call_ended.send(sender=ChatModel, call=replace(ended, timed_out=timed_out, activation_tokens=given))
+
+
+@contextmanager
+def _open(model: ChatModel, body: Mapping[str, Any]) -> Iterator[httpx2.Response]:
+    """Opens the answer to the body, in the form that the model wants."""
+    import httpx2  # noqa: PLC0415 - with openai, for those who use it
+
+    timeout = httpx2.Timeout(settings.MEMOS_LLM_RELAY_IDLE_SECONDS, connect=model.timeout)
+    create = model.relay_client.chat.completions.with_streaming_response.create
+    with ExitStack() as opened:
+        response = ask_as_wanted(
+            lambda sent: opened.enter_context(
+                create(
+                    model=model.name,
+                    messages=[],
+                    stream=bool(sent.get("stream")),
+                    extra_body=sent,
+                    # The bytes of the answer are passed on as they are.
+                    extra_headers={"Accept-Encoding": "identity"},
+                    timeout=timeout,
+                )
+            ),
+            body,
+        )
+        yield response.http_response
+
+
+def _explain_failures(model: ChatModel, planned: PlannedCall) -> AbstractContextManager[None]:
+    late = f"sent nothing for {settings.MEMOS_LLM_RELAY_IDLE_SECONDS:g} seconds: raise MEMOS_LLM_RELAY_IDLE_SECONDS"
+    return explain_failures(model.endpoint, late=late, prompt_tokens=planned.prompt_tokens)
 
 
 @contextmanager
@@ -186,8 +211,8 @@ def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
 def _build_ended_call(
     planned: PlannedCall, status: ModelCallStatus, answer: RelayedAnswer | None, duration_ms: int
 ) -> EndedCall:
-    """How a call ended. A provider counts a stream only where the caller asks for it, and at its end: else what came is
-    estimated."""
+    """Tells how a call ended. A provider counts a stream only where the caller asks for it, and at its end: else what
+    came is estimated."""
     if answer is None:
         return EndedCall(planned, status, TokenUsage(), duration_ms)
     usage = _usage(answer.completion.usage)

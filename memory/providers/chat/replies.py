@@ -1,4 +1,4 @@
-"""What comes back from a chat model: a whole answer, or its text piece by piece."""
+"""Holds what comes back from a chat model: a whole answer, or its text piece by piece."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.faults import Endpoint, no_completion
 from memory.providers.chat.presets import ChatPreset
+from memory.text.completion_messages import list_texts
 from memory.text.json_values import characters_of
+from memory.text.thinking import ThinkingFilter
 from memory.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A whole answer. `finish`: why it ended, `stop` or `length`. `duration_ms` in milliseconds."""
+    """Holds a whole answer. `finish`: why it ended, `stop` or `length`. `duration_ms` in milliseconds."""
 
     text: str
     finish: str
@@ -30,16 +32,17 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """The JSON object that a model answered, and the tokens of all calls that it took."""
+    """Holds the JSON object that a model answered, and the tokens of all calls that it took."""
 
     value: dict[str, Any]
     usage: TokenUsage
 
 
 class ChatStream:
-    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended.
+    """Yields the text of an answer, piece by piece, without what the model thinks; `usage`, `finish` and `ttft_ms` are
+    complete when it has ended.
 
-    `pieces` are those that came so far.
+    `pieces` are those that came so far, with what it thinks.
     """
 
     def __init__(
@@ -61,21 +64,20 @@ class ChatStream:
         self.ttft_ms: int | None = None
         self.pieces: list[str] = []
         self._half = ""
+        self._thinking = ThinkingFilter()
 
     def __iter__(self) -> Iterator[str]:
         """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
-        came = False
+        came = has_text = False
         with self._explained:
-            for chunk in self._chunks:
+            for piece in self._read_pieces():
                 came = True
-                if chunk.usage:
-                    self.usage = token_usage(chunk.usage, self._preset)
-                for choice in (chunk.choices or ())[:1]:
-                    self.finish = choice.finish_reason or self.finish
-                    if said := self._take(choice.delta.content or ""):
-                        yield said
-            if self._half:
-                yield characters_of(self._half)
+                if said := self._thinking.feed(piece):
+                    has_text = has_text or bool(said.strip())
+                    yield said
+            if said := self._thinking.feed(characters_of(self._half)) + self._thinking.end():
+                has_text = has_text or bool(said.strip())
+                yield said
         if not came:
             raise LLMUnavailable(no_completion(self._endpoint))
         if not self.finish:
@@ -83,10 +85,23 @@ class ChatStream:
                 f"{self._endpoint.label} broke off in the middle of its answer: ask again, and look at the log of the "
                 f"provider at {self._endpoint.address}."
             )
-        check_finish(self._endpoint, self.finish, has_text=self.ttft_ms is not None)
+        check_finish(self._endpoint, self.finish, has_text=has_text)
+
+    def _read_pieces(self) -> Iterator[str]:
+        """Yields what each chunk writes: "" for one without choices, such as that of the usage."""
+        for chunk in self._chunks:
+            if usage := getattr(chunk, "usage", None):
+                self.usage = token_usage(usage, self._preset)
+            written = ""
+            for choice in getattr(chunk, "choices", None) or ():
+                if getattr(choice, "index", None) not in (0, None):
+                    continue
+                self.finish = getattr(choice, "finish_reason", None) or self.finish
+                written += self._take("".join(list_texts(getattr(choice.delta, "content", None))))
+            yield written
 
     def _take(self, content: str) -> str:
-        """What of the text can be passed on: half a character, which some providers send, waits for the other."""
+        """Returns what can be passed on: half a character, which some providers send, waits for the other."""
         if content and self.ttft_ms is None:
             self.ttft_ms = ms_since(self._started)
         text = self._half + content
@@ -111,12 +126,12 @@ def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
 
 
 def estimate_completion(pieces: Iterable[str], usage: TokenUsage) -> int | None:
-    """About how many tokens the pieces of an answer have; None where the provider counted them."""
+    """Estimates the tokens of an answer's pieces; None where the provider counted them."""
     return count_tokens("".join(pieces), settings.MEMOS_TOKENIZER) if usage.completion is None else None
 
 
 def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
-    """The tokens that a provider counted; None for what it did not say, or not as a number."""
+    """Returns the tokens that a provider counted; None for what it did not say, or not as a number."""
     details = getattr(said, "prompt_tokens_details", None)
     cached = _count(details, "cached_tokens")
     if cached is None and preset.cached_field:
@@ -125,7 +140,7 @@ def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
 
 
 def ms_since(started: float) -> int:
-    """Milliseconds since a moment of time.monotonic()."""
+    """Returns the milliseconds since a moment of time.monotonic()."""
     return round((time.monotonic() - started) * 1000)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,8 +17,10 @@ if TYPE_CHECKING:
     import jsonschema
 
 MAX_PROBLEM_CHARS = 300
-# Of what a model answers.
+# The deepest nesting of an answer.
 MAX_LEVELS = 100
+_BRACE = re.compile("[{}]")
+_DECODER = json.JSONDecoder()
 
 
 def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
@@ -32,17 +37,56 @@ def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
 
 
 def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
-    """The JSON object in `text`, or None and what is wrong with it, without a word of it: that goes into logs.
+    """Returns the JSON object of `text`, which may stand in a code fence or in prose: the last that is valid.
 
-    Raises InvalidInput for a schema with a `$ref` to another one.
+    Without one, returns None and what is wrong, without a word of the text: that goes into logs. Raises InvalidInput
+    for a schema with a `$ref` to another one.
     """
+    problem = "it is no JSON"
+    for value in _list_values(text):
+        said, problem = _check(value, validator)
+        if said is not None:
+            return said, ""
+    return None, problem
+
+
+def _list_values(text: str) -> list[Any]:
+    """Lists what the text may mean: all of it, when it is JSON, else the objects in it, the last first."""
+    try:
+        return [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        return list(_find_objects(text))[::-1]
+
+
+def _find_objects(text: str) -> Iterator[Any]:
+    """Yields the JSON objects in the text, and none that stands within braces which are no JSON or never close."""
+    place = text.find("{")
+    while place >= 0:
+        end = _find_end(text, place)
+        if end is None:
+            return
+        with contextlib.suppress(orjson.JSONDecodeError):
+            yield orjson.loads(text[place:end])
+        place = text.find("{", end)
+
+
+def _find_end(text: str, start: int) -> int | None:
+    """Returns where the object that begins at `start` ends: as JSON, or else by its braces."""
+    try:
+        return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        depth = 0
+        for brace in _BRACE.finditer(text, start):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                return brace.end()
+        return None
+
+
+def _check(said: Any, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
     from jsonschema.exceptions import best_match  # noqa: PLC0415 - as above
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - as above
 
-    try:
-        said = orjson.loads(_unfence(text))
-    except orjson.JSONDecodeError:
-        return None, "it is no JSON"
     if not isinstance(said, dict):
         return None, "it is no JSON object"
     try:
@@ -56,11 +100,3 @@ def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[di
         return None, f"it does not follow the schema at {place[:MAX_PROBLEM_CHARS]}"
     fault = fault_of(said, most_levels=MAX_LEVELS)
     return (said, "") if fault is None else (None, f"a value {fault.problem.removesuffix('.')}")
-
-
-def _unfence(text: str) -> str:
-    """Without the code fence that models put around JSON."""
-    text = text.strip()
-    if not text.startswith("```"):
-        return text
-    return text.removesuffix("```").partition("\n")[2]

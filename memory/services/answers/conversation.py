@@ -1,7 +1,8 @@
 """Stores a question and its answer as turns of a session, together, when the answer is complete.
 
 The turns of two concurrent chats in one session therefore stand in pairs, in the order in which they were answered.
-Without an answer, because nothing answers or a model broke off, only the question is remembered, and no half answer.
+Without an answer, because nothing answers or a model broke off, only the question is remembered, and no half answer:
+one that `max_tokens` cut off is half an answer too.
 
 An answer is remembered with links to the memories that it quotes, and is erased with them. An answer that quotes
 another namespace is not remembered, because that namespace's owner may erase the quoted words or end the share; only
@@ -26,6 +27,7 @@ from memory.models import ContextPack
 from memory.services.answers.answer import AnswerEvent, complete, stream
 from memory.services.answers.cited_answer import CitedAnswer
 from memory.services.answers.sources import AnswerSources
+from memory.services.answers.write import CUT_OFF
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.ingestion.replies import QuotingReply, SourceGone
 from memory.services.recall.quoted import list_quoted
@@ -119,7 +121,8 @@ def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator
 
 
 def _remember(exchange: Exchange, answered: CitedAnswer, sources: AnswerSources) -> Reply:
-    quoted = _list_sources(answered, sources) if answered.no_answer is None else None
+    is_whole = CUT_OFF not in answered.degraded
+    quoted = _list_sources(answered, sources) if answered.no_answer is None and is_whole else None
     if quoted is not None:
         try:
             return _store(exchange, answered, quoted)

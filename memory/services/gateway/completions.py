@@ -1,15 +1,15 @@
-"""A caller's chat completion: passed on with what is remembered for it, answered, and remembered."""
+"""Passes a caller's chat completion on with what is remembered for it, and remembers both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from memory import deadline
-from memory.enums import PromptForm
+from memory.enums import Degradation, PromptForm
 from memory.errors import LLMUnavailable
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.relay import RelayedAnswer, relay
@@ -18,11 +18,13 @@ from memory.services.gateway.turns import ChatTurn, GivenMemory, RememberedChat,
 from memory.text.completion_stream import Completion
 
 _DONE = b"data: [DONE]\n\n"
+# Listed in `degraded` when the answer ended before its end, and is not remembered.
+CUT_OFF = Degradation.ANSWER_CUT_OFF.value
 
 
 @dataclass(frozen=True, slots=True)
 class ChatCompletion:
-    """A request for a completion: its `body` as the caller wrote it, who answers, and what is remembered for it."""
+    """Holds a request for a completion: its `body` as the caller wrote it, who answers, and what was recalled."""
 
     turn: ChatTurn
     body: Mapping[str, Any]
@@ -31,16 +33,16 @@ class ChatCompletion:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the model is sent."""
+        """Returns what the model is sent."""
         return {**self.body, "messages": messages_with(self.turn, self.given)}
 
 
 def complete(asked: ChatCompletion) -> tuple[bytes, str]:
-    """The model's answer as it came, and its content type; the turn is remembered.
+    """Returns the model's answer as it came, and its content type; the turn is remembered.
 
-    Where there is none, what was said is remembered alone. Raises as `relay` and its answer do.
+    Where there is none, or it is cut off, the question is remembered alone. Raises as `relay` and its answer do.
     """
-    # The model has a time limit of its own.
+    # Its silence is bounded, its length is not.
     with deadline.without_limit():
         try:
             with relay(asked.model, asked.request, slot_plan=_find_cache(asked)) as answer:
@@ -53,11 +55,11 @@ def complete(asked: ChatCompletion) -> tuple[bytes, str]:
 
 
 def stream(asked: ChatCompletion) -> Generator[bytes]:
-    """The events of the model's answer as they come; before the one that ends it, one that says what was given and
-    remembered. The first piece is empty and says that the model has begun.
+    """Yields the events of the model's answer as they come; before the one that ends it, one that says what was given
+    and remembered. The first piece is empty and says that the model has begun.
 
-    Half an answer is not remembered, also when the reader leaves: what was said is, alone. Raises as `relay` and its
-    answer do.
+    An answer that breaks off or is cut off, or whose reader leaves, is not remembered: the question is, alone. Raises
+    as `relay` and its answer do.
     """
     answer: RelayedAnswer | None = None
     try:
@@ -74,7 +76,7 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
 
 
 def _find_cache(asked: ChatCompletion) -> CachedPrefix | None:
-    """The activation cache of what is told first, if there is one for the model and the caller names no slot."""
+    """Finds the activation cache of what is told first, if there is one for the model and the caller names no slot."""
     given = asked.given
     if given is None or not given.prefix or "id_slot" in asked.body:
         return None
@@ -88,19 +90,21 @@ def _find_cache(asked: ChatCompletion) -> CachedPrefix | None:
 
 
 def _remember(asked: ChatCompletion, answer: RelayedAnswer | None = None) -> RememberedChat:
-    text = answer.completion.text if answer and answer.is_complete else ""
-    return remember(asked.turn, answer=text, given=asked.given, model=asked.model.label)
+    cut_off = answer is not None and answer.completion.is_cut_off
+    text = answer.completion.text if answer and answer.is_complete and not cut_off else ""
+    remembered = remember(asked.turn, answer=text, given=asked.given, model=asked.model.label)
+    return replace(remembered, degraded=(*remembered.degraded, CUT_OFF)) if cut_off else remembered
 
 
 def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: RememberedChat) -> dict[str, Any]:
-    """A chunk without choices, as the one that tells the usage: whoever does not know `memos` passes it over."""
+    """Builds a chunk whose one choice says nothing: clients read the first choice of every chunk."""
     return {
         "id": "",
         "created": 0,
         "model": asked.model.name,
         **completion.head,
         "object": "chat.completion.chunk",
-        "choices": [],
+        "choices": [{"index": 0, "delta": {}, "finish_reason": None}],
         "memos": {
             **context_of(asked),
             "remembered": {
@@ -113,7 +117,7 @@ def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: Remem
 
 
 def context_of(asked: ChatCompletion) -> dict[str, Any]:
-    """What the model was given, and in whose name."""
+    """Tells what the model was given, and in whose name."""
     given = asked.given
     whose = {one: given.whose[one]["cube"] for one in given.numbers.values() if one in given.whose} if given else {}
     return {

@@ -24,6 +24,7 @@ from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
+from memory.text.thinking import remove_thinking
 from memory.text.transcripts import MAX_TEXT_CHARS
 from memory.text.verbatim import is_quoted
 from memory.types import Idempotency, NewMemory, Scope
@@ -111,7 +112,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         Ask(question[-QUESTION_CHARS:], TOP_K, turn.clock(), min_relevance=floor),
         session=turn.session,
         max_tokens=count_pack_tokens(PromptForm.COMPLETION),
-        known={text_of(message).strip() for message in turn.messages},
+        known={remove_thinking(text_of(message)).strip() for message in turn.messages},
         beside=turn.beside,
     )
     prefix, numbers = found.rendered.prefix, _numbers(found)
