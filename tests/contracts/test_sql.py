@@ -72,6 +72,7 @@ MEMORY_READERS = {
     "memory/services/projection/read.py": JOINED,
     "memory/services/recall/context.py": ONE_ROUND,
     "memory/services/recall/why.py": COMPOSED,
+    "memory/services/recall/window.py": ONE_ROUND,
     "memory/services/retention/due.py": COMPOSED,
     "memory/services/retention/forecast.py": COMPOSED,
     "memory/services/retention/importance.py": WITH_WRITE,

@@ -98,7 +98,7 @@ def _memory_change(
     count = retire.give_back(memory, by=by, embedded=made.get((memory.pk, memory.revision)))
     if ends:
         memory.valid_to = memory.superseded_by = memory.superseded_at = None
-        mark(memory)
+        mark([memory])
     if not count and not ends:
         return None
     changed = [*(["valid_to", "superseded_by"] if ends else []), *(["retired_statements"] if count else [])]

@@ -48,6 +48,7 @@ def follow_memories(messages: Sequence[WindowMessage], told: str | None) -> list
     found = []
     for message in messages:
         if message.memory_id in standing:
-            *said, review = standing[message.memory_id]
-            found.append(WindowMessage(message.memory_id, *said, suspected=review == Review.SUSPECTED))
+            role, speaker, text, tokens, occurred_at, review = standing[message.memory_id]
+            is_suspected = review == Review.SUSPECTED
+            found.append(WindowMessage(message.memory_id, role, speaker, text, tokens, occurred_at, is_suspected))
     return found
