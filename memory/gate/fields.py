@@ -14,7 +14,7 @@ from memory.gate.policy import GatePolicy
 from memory.gate.redaction import Detection, redact
 from memory.gate.secrets import find_secrets
 
-# What is so short says nothing.
+# Shorter texts are not judged.
 LEAST_CHARS = 6
 MOST_DEPTH = 32
 

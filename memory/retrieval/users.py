@@ -13,7 +13,7 @@ from memory.types import Scope
 # A display name that was just changed counts after this many seconds at most.
 KNOWN_SECONDS = 10.0
 
-# By namespace: both names of each user with two, as name keys.
+# Maps a namespace to the name keys (name, display name) of its users who have both.
 _names: Cache[int, list[tuple[str, str]]] = for_seconds(KNOWN_SECONDS)
 
 _NAMES = "SELECT name, display_name FROM memory_user WHERE namespace_id = %(namespace_id)s AND display_name <> ''"

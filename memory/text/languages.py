@@ -34,16 +34,19 @@ def unread_letters(text: str) -> float:
 def is_in_another_language(text: str) -> bool:
     """Tells whether a text in Latin letters has more function words of one other language than of English.
 
-    A single one is enough if there is no English one and the text has a letter that English lacks.
+    A single one is enough if there is no English one and a word in small letters has a letter that English lacks: names
+    such as "São Paulo" are in English texts, too.
     """
-    words = [word.lower() for word in _WORD.findall(text)]
+    written = _WORD.findall(text)
+    words = [word.lower() for word in written]
     english = sum(word in _function_words("en") for word in words)
     if 2 * english >= len(words) or any(map(is_cjk, text)):
         return False
     found = max(sum(word in _function_words(language) for word in words) for language in LANGUAGES)
     if found < max(1, FOREIGN_SHARE * len(words)) or found <= english:
         return False
-    return found - english >= 2 or (english == 0 and not text.isascii())
+    is_spelt_otherwise = any(word[0].islower() and not word.isascii() for word in written)
+    return found - english >= 2 or (english == 0 and is_spelt_otherwise)
 
 
 @lru_cache(maxsize=len(LANGUAGES) + 1)

@@ -42,7 +42,7 @@ Message = Mapping[str, Any]
 
 _SCHEMA_IN_WORDS = "Answer one JSON object, without any other text. It follows this JSON schema: "
 _NOT_VALID = "This is not what was asked for: {problem}. Answer the JSON object again, without any other text."
-# With less time left a second question is not begun.
+# A second question is not asked with less time left.
 _MIN_SECONDS = 0.05
 
 
@@ -216,7 +216,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             with prepare_slot(slot_plan) as slot:
-                # What preparing took is a part of the answer's time.
+                # Preparing the slot counts as part of the answer's time.
                 left = max(seconds - (time.monotonic() - started), _MIN_SECONDS)
                 try:
                     with self._explain_failures(planned):

@@ -194,7 +194,7 @@ def _words(content: bytes, secret: str) -> dict[str, Any] | None:
 
 def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
     prompt = "\n".join(text_of(message) for message in body["messages"])
-    # Which of two limits holds is the provider's to say.
+    # The provider decides which of two limits holds.
     limits = [body[name] for name in _LIMITS if type(body.get(name)) is int and body[name] > 0]
     limit = max(limits, default=USUAL_ANSWER_TOKENS)
     choices = body.get("n")

@@ -38,7 +38,7 @@ from memory.text.tokens import count_tokens
 from memory.types import Access, ChangeTerms, Scope
 
 REWRITTEN = (*sorted(holds.SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
-# What a line of a summary tells of a memory.
+# Summaries are made from these fields of a memory.
 SUMMARISED = frozenset({"text", "speaker", "occurred_at"})
 # Memories that one transaction changes: few enough to hold its locks for a moment only.
 BATCH = 500
@@ -172,7 +172,7 @@ def rewrite(
             kept = {key: memory.metadata[key] for key in own if key in memory.metadata}
             new["metadata"] = {**new["metadata"], **kept}
         if memory.review == Review.SUSPECTED and not suspected and ("text" in new or new.get("review") == ""):
-            # What was taken off for the suspicion is given back with it.
+            # The importance that the suspicion cost returns when it ends.
             new.setdefault("importance", min(1.0, round(memory.importance - SUSPECTED_SHARE, 4)))
         changed = [name for name, value in new.items() if value != getattr(memory, name)]
         if not changed:

@@ -218,14 +218,14 @@ SELECT id FROM chain
 
 
 def find_superseded(scope: Scope, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """What the memory superseded, what that superseded, and so on."""
+    """Returns the memories that the memory superseded, those that they superseded, and so on."""
     with connection.cursor() as cursor:
         cursor.execute(_SUPERSEDED, {"namespace_id": scope.namespace_id, "id": memory_id})
         return [identity for (identity,) in cursor.fetchall()]
 
 
 def _successors(memory: Memory) -> set[uuid.UUID]:
-    """What superseded the memory, what superseded that, and so on."""
+    """Returns the memory that superseded this one, the one that superseded that, and so on."""
     with connection.cursor() as cursor:
         cursor.execute(_SUCCESSORS, {"namespace_id": memory.namespace_id, "id": memory.pk})
         return {identity for (identity,) in cursor.fetchall()}

@@ -37,7 +37,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What hangs on one session besides its turns."""
+    """Counts of what belongs to one session besides its turns."""
 
     tokens: int
     summaries: int
