@@ -118,14 +118,12 @@ class Command(BaseCommand):
     def _describe(self, file: Path, survey: ImportSurvey) -> None:
         dates = f", {survey.first_at:%Y-%m-%d} to {survey.last_at:%Y-%m-%d}" if survey.first_at else ""
         self.stdout.write(
-            f"{file.name}: {survey.format.label}, {_pluralise(survey.turns, 'turn')} of "
-            f"{_pluralise(survey.messages, 'message')} in "
+            f"{file.name}: {survey.format.label}, {_pluralise(survey.turns, 'turn')} in "
             f"{_pluralise(survey.conversations, 'conversation')}{dates}"
         )
         if survey.left_out:
-            self.stdout.write(
-                "  left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(survey.left_out.items()))
-            )
+            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(survey.left_out.items()))
+            self.stdout.write(f"  left out: {reasons} (of {_pluralise(survey.messages, 'message')})")
         if survey.parts_left_out:
             parts = ", ".join(f"{count} {kind}" for kind, count in sorted(survey.parts_left_out.items()))
             self.stdout.write(f"  parts left out: {parts}")
