@@ -23,10 +23,14 @@ class MemoryImport(ScopedRow):
     speaker = models.CharField(max_length=128, help_text="Who said what the user said; empty: nobody is named")
     size = models.BigIntegerField(help_text="In bytes")
     conversations = models.IntegerField(default=0)
+    messages = models.IntegerField(default=0, db_default=0, help_text="Of the file, as its reader counts them")
     turns = models.IntegerField(default=0)
     first_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
     left_out = models.JSONField(default=dict, help_text="Reason to how many turns were left out on purpose")
+    parts_left_out = models.JSONField(
+        default=dict, db_default={}, help_text="Kind to how many parts of messages that are turns, and files of a zip"
+    )
     unreadable = models.IntegerField(default=0)
     faults = models.JSONField(default=list, help_text="The first of what cannot be read: place and reason")
     dealt_with = models.IntegerField(default=0)

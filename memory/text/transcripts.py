@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
 from memory.enums import Role
+from memory.text.clock_times import read_clock
 from memory.text.json_values import fault_of
+from memory.text.pieces import MAX_TEXT_CHARS, METADATA_KEY, cut
 from memory.types import NewMemory
 
 FORMATS = ("jsonl", "locomo")
 JSONL, LOCOMO = FORMATS
 
 # The limits of POST /v1/ingest: a file brings in nothing that a request could not.
-MAX_TEXT_CHARS = 20_000
 MAX_NAME_CHARS = 128
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
@@ -91,8 +92,9 @@ def parse_jsonl(data: bytes, *, session: str) -> Transcript:
     """One JSON object a line; empty lines are passed over.
 
     `text` (or `content`) is required. `role` (user; assistant and ai mean agent, human means user), `speaker`,
-    `session_id` or `session`, `occurred_at` or `time` (ISO 8601; without an offset it is UTC), `namespace` and
-    `metadata` may be left out.
+    `session_id` or `session`, `occurred_at` or `time` (ISO 8601, without an offset UTC, or seconds or
+    milliseconds since 1970), `namespace` and
+    `metadata` may be left out. A text longer than a memory may be becomes several turns.
     """
     transcript = Transcript(JSONL)
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
@@ -111,7 +113,7 @@ def parse_jsonl(data: bytes, *, session: str) -> Transcript:
         except UnreadableTurn as fault:
             transcript.faults.append(TranscriptFault(f"line {number}", str(fault)))
         else:
-            transcript.conversations.setdefault(conversation, []).append(memory)
+            transcript.conversations.setdefault(conversation, []).extend(_cut_turn(memory))
     return transcript
 
 
@@ -143,7 +145,7 @@ def parse_locomo(data: bytes) -> Transcript:
             if isinstance(part, TranscriptFault):
                 transcript.faults.append(part)
             else:
-                turns.append(part)
+                turns += _cut_turn(part)
     transcript.conversations = {name: turns for name, turns in transcript.conversations.items() if turns}
     return transcript
 
@@ -244,6 +246,17 @@ def _turn(entry: Mapping[str, Any], *, session: str) -> NewMemory:
     )
 
 
+def _cut_turn(memory: NewMemory) -> Iterator[NewMemory]:
+    """The turn, or one for each piece of a long text, whose metadata says which part it is."""
+    if len(memory.text) <= MAX_TEXT_CHARS:
+        yield memory
+        return
+    pieces = list(cut(memory.text.strip()))
+    for number, piece in enumerate(pieces, start=1):
+        place = {METADATA_KEY: {"part": f"{number}/{len(pieces)}"}}
+        yield replace(memory, text=piece, metadata={**memory.metadata, **place})
+
+
 def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
     """The first of `keys` that has a value; a name of at most MAX_NAME_CHARS characters."""
     for key in keys:
@@ -263,13 +276,11 @@ def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
 
 
 def check_text(text: Any) -> str:
-    """The text as it may be stored. Raises UnreadableTurn."""
+    """The text as it may be stored, in pieces if it is long. Raises UnreadableTurn."""
     if not isinstance(text, str):
         raise UnreadableTurn("the text is not a string")
     if not text.strip():
         raise UnreadableTurn("the text is empty")
-    if len(text) > MAX_TEXT_CHARS:
-        raise UnreadableTurn(f"the text has {len(text)} characters, more than {MAX_TEXT_CHARS}")
     if "\0" in text:
         raise UnreadableTurn("the text holds a NUL character")
     return text
@@ -299,6 +310,8 @@ def read_moment(entry: Mapping[str, Any], key: str) -> datetime | None:
     if value is None:
         return None
     try:
+        if isinstance(value, int | float | str) and (clock := read_clock(value)):
+            return clock
         moment = datetime.fromisoformat(value)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (TypeError, ValueError, OverflowError):

@@ -30,11 +30,23 @@ _BADGES: Mapping[str, tuple[str, Words]] = {
     ImportState.PREVIEW: ("info", gettext_lazy("Preview")),
 }
 _OPEN = (ImportState.QUEUED, ImportState.RUNNING, ImportState.FAILED, ImportState.DISCARDED)
+_PARTS: Mapping[str, Words] = {
+    "citation": gettext_lazy("quotes of web pages and files"),
+    "file": gettext_lazy("other files of the zip"),
+    "media": gettext_lazy("pictures, sounds and files without a text"),
+    "other": gettext_lazy("parts of a kind that is not known"),
+    "summary": gettext_lazy("summaries of conversations"),
+    "thought": gettext_lazy("thoughts of a model"),
+    "tool": gettext_lazy("what tools were told and said"),
+}
 _REASONS: Mapping[str, Words] = {
     "branch": gettext_lazy("answers that were regenerated or edited away"),
     "tool": gettext_lazy("what tools were told and said"),
     "system": gettext_lazy("instructions of the program"),
     "thought": gettext_lazy("thoughts of a model"),
+    "hidden": gettext_lazy("messages that the program did not show"),
+    "instructions": gettext_lazy("instructions and notes that the program keeps"),
+    "other_role": gettext_lazy("messages of neither a person nor a model"),
     "no_text": gettext_lazy("pictures and files without a text"),
     "heading": gettext_lazy("headings and rules"),
     "invalidated": gettext_lazy("facts that are no longer valid"),
@@ -64,6 +76,7 @@ class ImportShown:
     is_over: bool
     percent: int
     conversations: int
+    messages: int
     turns: int
     dealt_with: int
     new: int
@@ -74,6 +87,7 @@ class ImportShown:
     problem: str
     rows: Sequence[tuple[Words, int]]
     left_out: Sequence[tuple[Words, int]]
+    parts_left_out: Sequence[tuple[Words, int]]
     unreadable: int
     faults: Sequence[Mapping[str, str]]
     judged: int
@@ -96,6 +110,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
         is_over=values["finished_at"] is not None,
         percent=100 * dealt_with // turns if turns else 0,
         conversations=values["conversations"],
+        messages=values["messages"],
         turns=turns,
         dealt_with=dealt_with,
         new=values["new"],
@@ -106,6 +121,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
         problem=values["problem"] or "",
         rows=_preview_rows(values) if values["state"] == ImportState.PREVIEW else _rows(values),
         left_out=[(_REASONS.get(reason, reason), count) for reason, count in sorted(values["left_out"].items())],
+        parts_left_out=[(_PARTS.get(kind, kind), count) for kind, count in sorted(values["parts_left_out"].items())],
         unreadable=values["unreadable"],
         faults=values["faults"],
         judged=values["judged"] or 0,

@@ -86,11 +86,18 @@ class ImportSerializer(serializers.Serializer):
     bytes = serializers.IntegerField()
     problem = serializers.CharField(allow_null=True, help_text="Why the file was refused after all, and how to mend it")
     conversations = serializers.IntegerField(help_text="0 until the job has begun")
+    messages = serializers.IntegerField(
+        help_text="That the file holds: each is a turn (several where it is long), `left_out` or `unreadable`"
+    )
     turns = serializers.IntegerField(help_text="That the file holds; 0 until the job has begun")
     first_at = serializers.DateTimeField(allow_null=True, help_text="When the first of them was said")
     last_at = serializers.DateTimeField(allow_null=True)
     left_out = serializers.DictField(
-        child=serializers.IntegerField(), help_text="What is left out on purpose: reason to how much"
+        child=serializers.IntegerField(), help_text="Messages that are left out on purpose: reason to how many"
+    )
+    parts_left_out = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="What messages that are turns hold beside their text, and files of a zip: kind to how many",
     )
     unreadable = serializers.IntegerField(help_text="What is left out because it cannot be read")
     faults = ImportFaultSerializer(many=True, help_text=f"The first {SHOWN_FAULTS} of it")

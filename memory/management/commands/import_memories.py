@@ -122,9 +122,11 @@ class Command(BaseCommand):
             f"{_pluralise(survey.conversations, 'conversation')}{dates}"
         )
         if survey.left_out:
-            self.stdout.write(
-                "  left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(survey.left_out.items()))
-            )
+            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(survey.left_out.items()))
+            self.stdout.write(f"  left out: {reasons} (of {_pluralise(survey.messages, 'message')})")
+        if survey.parts_left_out:
+            parts = ", ".join(f"{count} {kind}" for kind, count in sorted(survey.parts_left_out.items()))
+            self.stdout.write(f"  parts left out: {parts}")
         if not survey.complete:
             self.stdout.write("  the time for a preview was over before the end of the file")
 

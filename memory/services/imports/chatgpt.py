@@ -4,61 +4,59 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from memory.services.imports.container import Part
-from memory.services.imports.exported import read_conversation
+from memory.services.imports.exported import Exported, Message, read_conversation
 from memory.services.imports.json_stream import read_items
+from memory.services.imports.parts import CITATION, MEDIA, Said
 from memory.services.imports.source import SourceConversation
 
 ORIGIN = "chatgpt"
+_ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
+# Messages that are left out by what they hold.
+_REASONS = {
+    "thoughts": "thought",
+    "reasoning_recap": "thought",
+    "user_editable_context": "instructions",
+    "model_editable_context": "instructions",
+}
+_CITATIONS = ("citations", "content_references", "search_result_groups", "targeted_reply")
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
     """Each conversation as it was last shown: branches that were edited or regenerated away are left out."""
-    from portable_ai_memory.converters.openai import OpenAIConverter  # noqa: PLC0415 - half a second, for who imports
-
-    converter = OpenAIConverter()
     for number, raw in enumerate(read_items(part, "item"), start=1):
-        left_out: Counter[str] = Counter()
-        found = read_conversation(
-            raw,
-            origin=ORIGIN,
-            place=f"conversation {number}",
-            convert=partial(_convert, converter, left_out),
+        yield read_conversation(
+            raw, origin=ORIGIN, place=f"conversation {number}", find=_follow_current_node, read=_read, count=_count
         )
-        for conversation in found:
-            conversation.left_out += left_out
-            yield conversation
 
 
-def _convert(converter: Any, left_out: Counter[str], raw: dict[str, Any]) -> list[Any]:
-    return list(converter.convert_conversations([_follow_current_node(raw, left_out)]))
+def _count(raw: Any) -> int:
+    """Count the messages of the conversation, on all branches."""
+    mapping = raw.get("mapping") if isinstance(raw, dict) else None
+    nodes = mapping.values() if isinstance(mapping, dict) else ()
+    return sum(isinstance(node, dict) and bool(node.get("message")) for node in nodes)
 
 
-def _follow_current_node(raw: dict[str, Any], left_out: Counter[str]) -> dict[str, Any]:
-    """The conversation with the messages that lead to its current node, in their order, but for what tools were told
-    and said.
-    """
+def _follow_current_node(raw: dict[str, Any]) -> Exported:
+    """The conversation with the messages that lead to its current node, in their order."""
     mapping = raw["mapping"]
     way: dict[str, Any] = {}
     node: Any = raw.get("current_node")
     if node not in mapping:
         node = _last_leaf(mapping)
     while node in mapping and node not in way:
-        way[node] = mapping[node]
+        way[node] = mapping[node].get("message")
         node = mapping[node].get("parent")
-    kept: dict[str, Any] = {}
-    for name in reversed(way):
-        message = way[name].get("message")
-        if message and _is_to_or_of_tool(message):
-            left_out["tool"] += 1
-        else:
-            kept[name] = way[name]
-    left_out["branch"] += sum(1 for name, entry in mapping.items() if name not in way and _says_something(entry))
-    left_out += Counter()
-    return {**raw, "id": raw.get("conversation_id") or raw["id"], "mapping": kept}
+    abandoned = sum(1 for name, node in mapping.items() if name not in way and node.get("message"))
+    return Exported(
+        id=raw.get("conversation_id") or raw["id"],
+        title=raw.get("title"),
+        began_at=raw.get("create_time"),
+        messages=[message for message in reversed(way.values()) if message],
+        left_out=Counter({"branch": abandoned} if abandoned else {}),
+    )
 
 
 def _last_leaf(mapping: dict[str, Any]) -> str | None:
@@ -67,13 +65,34 @@ def _last_leaf(mapping: dict[str, Any]) -> str | None:
     return next(leaves, next(reversed(mapping), None))
 
 
-def _is_to_or_of_tool(message: dict[str, Any]) -> bool:
-    if (message.get("author") or {}).get("role") == "tool":
-        return True
-    return (message.get("author") or {}).get("role") == "assistant" and message.get("recipient") not in (None, "all")
+def _read(message: dict[str, Any]) -> Message:
+    content, metadata = message.get("content") or {}, message.get("metadata") or {}
+    role = (message.get("author") or {}).get("role") or "user"
+    said = Said()
+    said.add(content)
+    files = metadata.get("attachments")
+    pictures = [file for file in files or () if str(file.get("mime_type") or file.get("mimeType")).startswith("image/")]
+    said.count(MEDIA, [file for file in files or () if file not in pictures])
+    for name in _CITATIONS:
+        said.count(CITATION, metadata.get(name))
+    return Message(
+        role=_ROLES.get(role, ""),
+        said=said,
+        reason=_find_reason(message, role, content, metadata),
+        at=message.get("create_time"),
+        id=message.get("id"),
+        model=metadata.get("model_slug"),
+    )
 
 
-def _says_something(entry: dict[str, Any]) -> bool:
-    message = entry.get("message") or {}
-    role = (message.get("author") or {}).get("role")
-    return role in ("user", "assistant") and bool((message.get("content") or {}).get("parts"))
+def _find_reason(message: dict[str, Any], role: str, content: Any, metadata: dict[str, Any]) -> str:
+    if role not in _ROLES:
+        return role if role in ("system", "tool") else "other_role"
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        return "tool"
+    kind = content.get("content_type") if isinstance(content, dict) else None
+    if kind in _REASONS:
+        return _REASONS[kind]
+    if metadata.get("is_visually_hidden_from_conversation"):
+        return "hidden"
+    return "thought" if metadata.get("reasoning_status") == "is_reasoning" else ""

@@ -1,6 +1,6 @@
 """Opens a file that people bring: plain, or a zip of which only the parts that are asked for are read, in place.
 
-Nothing is unpacked to a disk, and what a zip says of itself is checked before any of it is read.
+Nothing but a zip within a zip is unpacked to a disk, and what a zip says of itself is checked before any of it is read.
 """
 
 from __future__ import annotations
@@ -9,25 +9,32 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from memory.services.imports.disk import write_file
 from memory.services.imports.source import UnreadableImport
+from memory.spool import open_folder
 from memory.zip_directory import UnsafeDirectory, check_directory
 
 # One conversation or page, the largest thing that is held at once.
 MAX_ITEM_BYTES = 64 * 1024**2
 MAX_MEMBERS = 200_000
 MAX_MEMBER_BYTES = 8 * 1024**3
+# A zip of zips of zips, and no further.
+MAX_LEVELS = 3
 # Text shrinks to a tenth; what shrinks to less than a two-hundredth, and is large, was made to.
 MAX_RATIO = 200
 RATIO_COUNTS_FROM = 16 * 1024**2
 _MAX_DIRECTORY_BYTES = 64 * 1024**2
 _HEAD_BYTES = 4096
+_CHUNK_BYTES = 1024**2
 _BOM = b"\xef\xbb\xbf"
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 0x1
 _AGAIN = "Download it again"
 # What every program writes. The others take a dictionary as large as the file asks for.
@@ -92,12 +99,62 @@ def list_parts(path: Path, *, most: int = MAX_MEMBERS, kind: str = "An export") 
 
     Raises UnreadableImport for what is damaged, hostile or no text.
     """
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
+    if is_archive(path):
         return _list_members(path, most, kind)
-    _refuse_other_kinds(head)
+    with path.open("rb") as stream:
+        _refuse_other_kinds(stream.read(_HEAD_BYTES))
     return [Part(path.name, path.stat().st_size, lambda: path.open("rb"))]
+
+
+def is_archive(path: Path) -> bool:
+    """Tell whether the file is a zip, by its first bytes."""
+    with path.open("rb") as stream:
+        return stream.read(len(_ZIPS[0])) in _ZIPS
+
+
+def open_inner_zips(parts: Sequence[Part], *, packed: int) -> list[Part]:
+    """The parts, with its members in place of each that is a zip, whose name stands before theirs.
+
+    `packed` is the size of the file that they all come from, which bounds what they unpack to. Raises UnreadableImport.
+    """
+    found, size = list(parts), 0
+    for _ in range(MAX_LEVELS - 1):
+        zips = [part for part in found if is_zip(part)]
+        found = [part for part in found if not is_zip(part)]
+        for part in zips:
+            size += part.size
+            if _is_bomb(size, packed):
+                raise _refuse_bomb()
+            members = _open_inner(part)
+            size += sum(member.size for member in members)
+            if _is_bomb(size, packed):
+                raise _refuse_bomb()
+            found += members
+            if len(found) > MAX_MEMBERS:
+                raise UnreadableImport(f"The zips in it have more than {MAX_MEMBERS} files: no export has.")
+    return found
+
+
+def is_zip(part: Part) -> bool:
+    """Tell whether a member of a zip is named as a zip."""
+    return part.base.lower().endswith(".zip")
+
+
+def _open_inner(part: Part) -> list[Part]:
+    with open_folder() as folder, part.open() as stream:
+        path = folder / "inner.zip"
+        write_file(path, iter(partial(stream.read, _CHUNK_BYTES), b""), size=part.size)
+        if not is_archive(path):
+            raise UnreadableImport(f"{part.base} is no zip: {_AGAIN.lower()}, or take it out.")
+        # The file that is opened here outlives the folder.
+        return [replace(member, name=f"{part.name}/{member.name}") for member in list_parts(path)]
+
+
+def _refuse_bomb() -> UnreadableImport:
+    return UnreadableImport(
+        f"The zip would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory. Nothing of "
+        "it was read."
+    )
 
 
 def _refuse_other_kinds(head: bytes) -> None:
@@ -123,10 +180,7 @@ def _list_members(path: Path, most: int, kind: str) -> list[Part]:
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     # Each alone may be small, and several may be the same bytes.
     if _is_bomb(sum(entry.file_size for entry in entries), path.stat().st_size):
-        raise UnreadableImport(
-            f"The zip would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory. Nothing of "
-            "it was read."
-        )
+        raise _refuse_bomb()
     return [_check_member(archive, entry) for entry in entries]
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from memory import deadline
 from memory.enums import ImportFormat
 from memory.owners import OWNERS
 from memory.services.imports import chatgpt, claude, gemini, hindsight, mem0, pam, pasted
-from memory.services.imports.container import Part, list_parts
+from memory.services.imports.container import Part, is_archive, is_zip, list_parts, open_inner_zips
 from memory.services.imports.json_stream import read_items, read_names
 from memory.services.imports.source import SourceConversation, UnreadableImport
 from memory.text.pam import CONVERSATION, STORE
 
 Read = Callable[[Part], Iterator[SourceConversation]]
+_Found = tuple[ImportFormat, Part, Read]
 
 _READERS: dict[ImportFormat, Read] = {
     ImportFormat.CHATGPT: chatgpt.read,
@@ -36,10 +37,13 @@ _KNOWN = "the exports of ChatGPT, Claude and Gemini, dumps of mem0 and hindsight
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A file whose format is known: the parts of it that are read, each with its reader."""
+    """A file whose format is known: the parts of it that are read, each with its reader, and how many files of a zip
+    are not.
+    """
 
     format: ImportFormat
     parts: tuple[tuple[Part, Read], ...]
+    files_left_out: int = 0
 
     def conversations(self) -> Iterator[SourceConversation]:
         """All of it, from its beginning, in the same order each time. Raises UnreadableImport."""
@@ -50,15 +54,20 @@ class Recognised:
 def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
     """What the file is; `format` says it where its content does not. Raises UnreadableImport."""
     parts = list_parts(path)
-    if len(parts) == 1 and parts[0].name == path.name:
-        found = _recognise_part(parts[0], format)
-        return Recognised(found[0], ((parts[0], found[1]),))
-    return _recognise_archive(parts, format)
+    if not is_archive(path):
+        known, read = _recognise_part(parts[0], format)
+        return Recognised(known, ((parts[0], read),))
+    found = _find_in(parts)
+    # Zips that somebody attached to a message are not looked into.
+    if not found and any(map(is_zip, parts)):
+        parts = open_inner_zips(parts, packed=path.stat().st_size)
+        found = _find_in(parts)
+    return _choose(parts, found, format)
 
 
-def _recognise_archive(parts: Sequence[Part], format: ImportFormat | None) -> Recognised:
-    """Of a zip, the parts of the one program that they come from; what else it has is not looked at."""
-    found: list[tuple[ImportFormat, Part, Read]] = []
+def _find_in(parts: Sequence[Part]) -> list[_Found]:
+    """The members of a zip that are of a known format."""
+    found: list[_Found] = []
     candidates = sorted(filter(_may_hold, parts), key=lambda part: part.name)
     if len(candidates) > MAX_CANDIDATES:
         raise UnreadableImport(f"The zip has {len(candidates)} JSON files and pages; {MAX_CANDIDATES} are the limit.")
@@ -69,6 +78,11 @@ def _recognise_archive(parts: Sequence[Part], format: ImportFormat | None) -> Re
         except UnknownFormat:
             continue
         found.append((known, part, read))
+    return found
+
+
+def _choose(parts: Sequence[Part], found: Sequence[_Found], format: ImportFormat | None) -> Recognised:
+    """Of a zip, the parts of the one program that they come from; what else it has is counted."""
     formats = {known for known, _, _ in found if known != ImportFormat.PASTED}
     if format is None and len(formats) > 1:
         names = ", ".join(sorted(formats))
@@ -77,11 +91,16 @@ def _recognise_archive(parts: Sequence[Part], format: ImportFormat | None) -> Re
     chosen = tuple((part, read) for known, part, read in found if known == wanted)
     if wanted is None or not chosen:
         raise UnknownFormat(f"The zip holds nothing that can be imported. What can: {_KNOWN}.")
-    return Recognised(wanted, chosen)
+    return Recognised(wanted, chosen, len([part for part in parts if not _is_of_system(part)]) - len(chosen))
 
 
 def _may_hold(part: Part) -> bool:
-    return part.base.lower().endswith((".json", ".jsonl", ".html")) and not part.name.startswith("__MACOSX/")
+    return part.base.lower().endswith((".json", ".jsonl", ".html")) and not _is_of_system(part)
+
+
+def _is_of_system(part: Part) -> bool:
+    """Tell whether macOS has added the member."""
+    return "__MACOSX" in PurePosixPath(part.name).parts
 
 
 def _recognise_part(part: Part, format: ImportFormat | None) -> tuple[ImportFormat, Read]:
@@ -113,6 +132,8 @@ def _of_list(part: Part) -> tuple[ImportFormat, Read] | None:
         return None
     if "conversations_memory" in first:
         return ImportFormat.CLAUDE, claude.read_memories
+    if {"docs", "prompt_template"} <= first.keys():
+        return ImportFormat.CLAUDE, claude.read_projects
     known = _of_entry(first)
     return (known, _READERS[known]) if known else None
 

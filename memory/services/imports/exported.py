@@ -1,102 +1,142 @@
-"""Conversations as the readers of exports give them (`portable_ai_memory`), made turns.
-
-That package dates what has no date by the clock, and knows no branches: both are mended here and by who calls.
-"""
+"""Conversations as exports have them, made turns: each message is a turn, left out for a reason, or a fault."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from memory.enums import Role
+from memory.services.imports.parts import Said
 from memory.services.imports.source import (
     MAX_ID_CHARS,
     MAX_TITLE_CHARS,
     SourceConversation,
+    SourceTurn,
     UnreadableImport,
     clean,
     make_turns,
     name_session,
+    read_moment,
     shorten_key,
-    to_utc,
 )
 from memory.text.transcripts import TranscriptFault, UnreadableTurn
 from memory.types import NewMemory
 
-# What a file of another shape makes the package's readers raise.
+# A file of another shape makes its reader raise one of these.
 MISSHAPEN = (
     AttributeError, IndexError, KeyError, OSError, OverflowError, RecursionError, TypeError, UnreadableTurn, ValueError,
 )  # fmt: skip
 _ROLES = {"user": Role.USER, "assistant": Role.AGENT}
-Convert = Callable[[Any], list[Any]]
 
 
-def read_conversation(raw: Any, *, origin: str, place: str, convert: Convert) -> list[SourceConversation]:
-    """What `convert` makes of one entry of a file; one that it cannot make out is a fault."""
-    began = datetime.now(tz=UTC)
+@dataclass(slots=True)
+class Message:
+    """A message of an export. `reason` says why it is no turn, where something other than a lack of text does."""
+
+    role: str
+    said: Said
+    reason: str = ""
+    at: Any = None
+    id: Any = None
+    model: Any = None
+
+
+@dataclass(slots=True)
+class Exported:
+    """A conversation of an export: its `messages` as the file has them, in their order, without those `left_out`."""
+
+    id: str
+    title: Any = None
+    began_at: Any = None
+    messages: list[Any] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    parts_left_out: Counter[str] = field(default_factory=Counter)
+
+
+def read_conversation(
+    raw: Any,
+    *,
+    origin: str,
+    place: str,
+    find: Callable[[Any], Exported],
+    read: Callable[[Any], Message],
+    count: Callable[[Any], int],
+) -> SourceConversation:
+    """The turns of one entry of a file, in which `find` finds the messages and `read` reads each.
+
+    `count` counts the messages of the entry without either of them, whatever shape it has. What cannot be made out is
+    a fault: of the whole entry, or of one message.
+    """
     try:
-        return [_to_source(one, origin=origin, place=place, began=began) for one in convert(raw)]
+        return _to_source(find(raw), origin=origin, place=place, read=read, count=count(raw))
     except UnreadableImport:
         raise
     except MISSHAPEN as error:
-        return [describe_misshapen(error, origin=origin, place=place)]
+        return describe_misshapen(error, origin=origin, place=place, messages=count(raw))
 
 
-def describe_misshapen(error: Exception, *, origin: str, place: str) -> SourceConversation:
-    """What is reported of an entry that is MISSHAPEN: that it is, and not what it holds."""
-    reason = f"it has not the shape of an export of {origin} ({type(error).__name__})"
-    return SourceConversation("", faults=[TranscriptFault(place, reason)])
+def describe_misshapen(error: Exception, *, origin: str, place: str, messages: int = 0) -> SourceConversation:
+    """What is reported of an entry that is MISSHAPEN, without what it holds; one without messages counts as one."""
+    fault = TranscriptFault(place, _describe(error, origin), turns=max(messages, 1))
+    return SourceConversation("", faults=[fault], messages=fault.turns)
 
 
-def _to_source(conversation: Any, *, origin: str, place: str, began: datetime) -> SourceConversation:
-    result = SourceConversation(name_session(origin, conversation.id))
-    latest = _date(conversation.temporal.created_at, began)
-    title = clean((conversation.title or "")[:MAX_TITLE_CHARS])
-    identity = shorten_key(conversation.id, MAX_ID_CHARS)
-    for number, message in enumerate(conversation.messages, start=1):
-        # What has no date was given that of the reading.
-        latest = _date(message.created_at, began) or latest
-        text = _text_of(message)
-        if reason := _find_reason(message, text):
-            result.left_out[reason] += 1
-            continue
-        memory = NewMemory(result.session, _ROLES[message.role].value, text, occurred_at=latest)
-        said = {
-            "from": origin,
-            "conversation": conversation.id,
-            "title": title,
-            "message": message.provider_message_id,
-            "model": message.model,
-        }
-        # Where messages have no ids of their own, what they say and when tells them apart.
-        own = message.provider_message_id or f"{latest}:{memory.role}:{text}"
+def _describe(error: Exception, origin: str) -> str:
+    if isinstance(error, UnreadableTurn):
+        return str(error)
+    return f"it has not the shape of an export of {origin} ({type(error).__name__})"
+
+
+def _to_source(
+    found: Exported, *, origin: str, place: str, read: Callable[[Any], Message], count: int
+) -> SourceConversation:
+    identity = shorten_key(found.id, MAX_ID_CHARS)
+    result = SourceConversation(
+        name_session(origin, found.id), left_out=found.left_out, parts_left_out=found.parts_left_out, messages=count
+    )
+    latest = _read_beginning(found, result, place)
+    title = clean(found.title[:MAX_TITLE_CHARS]) if isinstance(found.title, str) else ""
+    said = {"from": origin, "conversation": found.id, "title": title}
+    for number, raw in enumerate(found.messages, start=1):
         try:
-            result.turns += make_turns(f"{origin}:{identity}:{own}", memory, said)
-        except UnreadableTurn as fault:
-            result.faults.append(TranscriptFault(f"{place}, message {number}", str(fault)))
+            message = read(raw)
+            latest = read_moment(message.at, "time") or latest
+            if reason := message.reason or _find_reason(message):
+                result.left_out[reason] += 1
+                continue
+            result.turns += _make_turns(message, latest, f"{origin}:{identity}", said, session=result.session)
+            result.parts_left_out += message.said.left_out
+        except MISSHAPEN as error:
+            result.faults.append(TranscriptFault(f"{place}, message {number}", _describe(error, origin)))
     return result
 
 
-def _date(moment: datetime, began: datetime) -> datetime | None:
-    """The moment (UTC); None for one that the reading made up."""
-    found = to_utc(moment)
-    return None if found >= began else found
+def _read_beginning(found: Exported, result: SourceConversation, place: str) -> datetime | None:
+    """When the conversation began. A date that is none costs no message: those without one of their own have none."""
+    try:
+        return read_moment(found.began_at, "time")
+    except UnreadableTurn as fault:
+        result.faults.append(TranscriptFault(f"{place}, its beginning", str(fault), turns=0))
+        return None
 
 
-def _text_of(message: Any) -> str:
-    content = message.content
-    if content is None:
-        return ""
-    return content.text or "\n".join(part.text for part in content.parts if part.text)
+def _make_turns(
+    message: Message, at: datetime | None, named: str, said: dict[str, Any], *, session: str
+) -> list[SourceTurn]:
+    memory = NewMemory(session, _ROLES[message.role].value, message.said.text, occurred_at=at)
+    # Where messages have no ids of their own, what they say and when tells them apart.
+    own = message.id or f"{at}:{memory.role}:{memory.text}"
+    origin = {**said, "message": message.id, "model": message.model}
+    return list(make_turns(f"{named}:{own}", memory, origin))
 
 
-def _find_reason(message: Any, text: str) -> str:
-    """Why a message is no turn; empty for one that is."""
+def _find_reason(message: Message) -> str:
+    """Why a message without a text is no turn; empty for one with a text."""
     if message.role not in _ROLES:
-        return str(message.role)
-    if message.is_thought:
-        return "thought"
-    if not clean(text).strip():
-        return "tool" if message.tool_calls else "no_text"
-    return ""
+        return message.role or "other_role"
+    if clean(message.said.text).strip():
+        return ""
+    return next((kind for kind in ("thought", "tool") if message.said.left_out[kind]), "no_text")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from memory.enums import Role
 from memory.kinds import SESSION_PREFIX
 from memory.services.imports.container import Part
-from memory.services.imports.exported import read_conversation
+from memory.services.imports.exported import Exported, Message, read_conversation
 from memory.services.imports.json_stream import read_items
+from memory.services.imports.parts import CITATION, MEDIA, THOUGHT, TOOL, Said
 from memory.services.imports.single import LeftOut, read_singles
 from memory.services.imports.source import (
     SourceConversation,
@@ -38,22 +38,45 @@ def read_store(part: Part) -> Iterator[SourceConversation]:
 def read_one_conversation(part: Part) -> Iterator[SourceConversation]:
     """The conversation that the file is; of branches the one of its last message."""
     for raw in read_items(part, ""):
-        left_out: Counter[str] = Counter()
-        found = read_conversation(raw, origin=ORIGIN, place="conversation", convert=partial(_convert, left_out))
-        for conversation in found:
-            conversation.left_out += left_out
-            yield conversation
+        yield read_conversation(raw, origin=ORIGIN, place="conversation", find=_find, read=_read_message, count=_count)
 
 
-def _convert(left_out: Counter[str], raw: Any) -> list[Any]:
+def _count(raw: Any) -> int:
+    messages = raw.get("messages") if isinstance(raw, dict) else None
+    return len(messages) if isinstance(messages, list) else 0
+
+
+def _find(raw: Any) -> Exported:
     from portable_ai_memory.models.conversation import Conversation  # noqa: PLC0415 - half a second, for who imports
 
     found = Conversation.model_validate(raw)
     abandoned = _find_abandoned(found.messages)
-    left_out["branch"] += sum(1 for message in found.messages if message.id in abandoned)
-    return [
-        found.model_copy(update={"messages": [message for message in found.messages if message.id not in abandoned]})
-    ]
+    way = [message for message in found.messages if message.id not in abandoned]
+    branch = len(found.messages) - len(way)
+    return Exported(
+        found.id,
+        title=found.title,
+        began_at=found.temporal.created_at.isoformat(),
+        messages=way,
+        left_out=Counter({"branch": branch} if branch else {}),
+    )
+
+
+def _read_message(message: Any) -> Message:
+    said = Said()
+    if message.content is not None:
+        said.add(message.content.text)
+        said.add([part.model_dump(exclude_none=True, mode="json") for part in message.content.parts])
+    for kind, values in ((MEDIA, message.attachments), (TOOL, message.tool_calls), (CITATION, message.citations)):
+        said.count(kind, values)
+    return Message(
+        role=str(message.role),
+        said=said,
+        reason=THOUGHT if message.is_thought else "",
+        at=message.created_at.isoformat(),
+        id=message.provider_message_id,
+        model=message.model,
+    )
 
 
 def _find_abandoned(messages: Sequence[Any]) -> set[str]:

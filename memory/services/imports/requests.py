@@ -240,8 +240,8 @@ def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | Non
     """How an import stands, as clients see it."""
     moments = ("first_at", "last_at", "created_at", "finished_at")
     plain = (
-        "name", "format", "speaker", "conversations", "turns", "left_out", "unreadable", "faults", "dealt_with", "new",
-        "present", "gone", "quarantined", "rejected", "degraded", "actor",
+        "name", "format", "speaker", "conversations", "messages", "turns", "left_out", "parts_left_out", "unreadable",
+        "faults", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "degraded", "actor",
     )  # fmt: skip
     return {
         "id": str(row.id),

@@ -28,8 +28,12 @@ def read_singles(
             turns += read_one(entry)
         except LeftOut as reason:
             current.left_out += Counter([str(reason)])
+            current.messages += 1
         except UnreadableTurn as fault:
             current.faults.append(TranscriptFault(f"{noun} {number}", str(fault)))
+            current.messages += 1
+        # An entry without a turn is an empty line.
+        current.messages += bool(turns)
         session = turns[0].memory.session if turns else current.session
         if current.turns and (session != current.session or len(current.turns) >= _MOST):
             yield current

@@ -12,11 +12,11 @@ from typing import Any
 
 from memory.errors import InvalidInput
 from memory.kinds import SESSION_PREFIX
-from memory.text.transcripts import MAX_TEXT_CHARS, TranscriptFault, UnreadableTurn, check_metadata
+from memory.text.clock_times import read_clock
+from memory.text.pieces import MAX_TEXT_CHARS, METADATA_KEY, cut
+from memory.text.transcripts import TranscriptFault, UnreadableTurn, check_metadata
 from memory.types import NewMemory
 
-# The name under which a memory's metadata says where it came from.
-METADATA_KEY = "import"
 MAX_TITLE_CHARS = 200
 # Longer ones are hashed: each message of a conversation has its id in its key, each piece of a text the whole key.
 MAX_ID_CHARS = 200
@@ -28,27 +28,35 @@ _MAX_CHARS_OF_MANY = 1_000
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 # What PostgreSQL cannot keep, and halves of characters.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_NO_SPACE = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A turn of a file. `key` is the same in each file that has the turn: its ids there, or else what it says."""
+    """A turn of a file. `key` is the same in each file that has the turn: its ids there, or else what it says.
+
+    A message that is longer than a memory may be becomes several turns; this is the `piece`, from 1 on.
+    """
 
     key: str
     memory: NewMemory
+    piece: int = 1
 
 
 @dataclass(slots=True)
 class SourceConversation:
-    """A conversation of a file, its turns in their order. `left_out` counts by reason what is not taken in on purpose;
-    `faults` are what cannot be read.
+    """A conversation of a file, its turns in their order.
+
+    `messages` is how many the file has of it, as its reader counts them. Each is a turn (several where it is long), is
+    counted by reason in `left_out`, which is on purpose, or is one of the `faults`, which cannot be read.
+    `parts_left_out` counts by kind what messages that are turns hold beside their text.
     """
 
     session: str
     turns: list[SourceTurn] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     faults: list[TranscriptFault] = field(default_factory=list)
+    parts_left_out: Counter[str] = field(default_factory=Counter)
+    messages: int = 0
 
 
 class UnreadableImport(InvalidInput):
@@ -84,20 +92,23 @@ def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterat
     if not text:
         raise UnreadableTurn("the text is empty")
     said = {name: clean(value[:MAX_TITLE_CHARS]) for name, value in origin.items() if isinstance(value, str) and value}
-    pieces = list(_cut(text))
+    pieces = list(cut(text))
     key = shorten_key(key, _MAX_KEY_CHARS if len(pieces) <= _FEW_PIECES else _MAX_CHARS_OF_MANY)
     for number, piece in enumerate(pieces, start=1):
         place = {"part": f"{number}/{len(pieces)}"} if len(pieces) > 1 else {}
         own = {METADATA_KEY: {**said, **place}} if said or place else {}
         named = key if number == 1 else f"{key}#{number}"
-        yield SourceTurn(named, replace(memory, text=piece, metadata=check_metadata({**memory.metadata, **own})))
+        metadata = check_metadata({**memory.metadata, **own})
+        yield SourceTurn(named, replace(memory, text=piece, metadata=metadata), number)
 
 
 def read_moment(value: Any, name: str) -> datetime | None:
-    """An ISO 8601 moment (UTC), None for None. Raises UnreadableTurn, which does not repeat the value."""
-    if value is None or value == "":
+    """The moment (UTC) of an ISO 8601 text or a number, None for none. Raises UnreadableTurn, without the value."""
+    if value is None or value in ("", 0):
         return None
     try:
+        if isinstance(value, int | float | str) and (moment := read_clock(value)):
+            return moment
         return to_utc(datetime.fromisoformat(value))
     except (TypeError, ValueError):
         raise UnreadableTurn(f"`{name}` is not an ISO 8601 date and time such as 2026-05-08T13:56:00Z") from None
@@ -116,20 +127,3 @@ def check_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UnreadableTurn("is not a JSON object")
     return value
-
-
-def _cut(text: str) -> Iterator[str]:
-    """The text, which ends in no white space, in pieces that a memory may have, cut after a line, else after a word."""
-    start = 0
-    while len(text) - start > MAX_TEXT_CHARS:
-        middle, most = start + MAX_TEXT_CHARS // 2, start + MAX_TEXT_CHARS
-        end = text.rfind("\n", middle, most)
-        if end < 0:
-            end = text.rfind(" ", middle, most)
-        if end < 0:
-            end = most
-        yield text[start:end].rstrip()
-        following = _NO_SPACE.search(text, end)
-        start = following.start() if following else len(text)
-    if start < len(text):
-        yield text[start:]

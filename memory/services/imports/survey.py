@@ -14,6 +14,7 @@ from memory.services.imports.detect import Recognised
 from memory.services.imports.source import SourceConversation, SourceTurn
 from memory.services.imports.take_in import count_known
 from memory.services.ingestion.admission import judge_turn
+from memory.text.transcripts import TranscriptFault
 from memory.types import Scope
 
 SHOWN_FAULTS = 20
@@ -24,7 +25,7 @@ _MAX_REASON_CHARS = 200
 
 @dataclass(slots=True)
 class ImportSurvey:
-    """What a file holds. `left_out` counts by reason; `faults` are the first of the `unreadable` ones.
+    """What a file holds, as `SourceConversation` has it. `faults` are the first of the `unreadable` messages.
 
     Of a preview `gate` counts verdicts of the first `judged` turns, of which `present` are there already; without
     `complete` the time was over before the end of the file.
@@ -32,16 +33,19 @@ class ImportSurvey:
 
     format: ImportFormat
     sessions: set[str] = field(default_factory=set)
+    messages: int = 0
     turns: int = 0
     first_at: datetime | None = None
     last_at: datetime | None = None
     left_out: Counter[str] = field(default_factory=Counter)
+    parts_left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     faults: list[dict[str, str]] = field(default_factory=list)
     gate: Counter[str] = field(default_factory=Counter)
     judged: int = 0
     present: int = 0
     complete: bool = True
+    _taken: int = 0
 
     @property
     def conversations(self) -> int:
@@ -49,26 +53,46 @@ class ImportSurvey:
 
     def add(self, conversation: SourceConversation) -> None:
         """Counts what the conversation has."""
+        self.messages += conversation.messages
         self.left_out += conversation.left_out
+        self.parts_left_out += conversation.parts_left_out
         self.unreadable += sum(fault.turns for fault in conversation.faults)
-        for fault in conversation.faults[: SHOWN_FAULTS - len(self.faults)]:
-            self.faults.append({"place": fault.place, "reason": fault.reason[:_MAX_REASON_CHARS]})
+        for fault in conversation.faults:
+            self._add_fault(fault)
         self.turns += len(conversation.turns)
+        self._taken += sum(turn.piece == 1 for turn in conversation.turns)
         self.sessions |= {turn.memory.session for turn in conversation.turns}
         moments = [turn.memory.occurred_at for turn in conversation.turns if turn.memory.occurred_at]
         if moments:
             self.first_at = min([*moments, *([self.first_at] if self.first_at else [])])
             self.last_at = max([*moments, *([self.last_at] if self.last_at else [])])
 
+    def add_rest(self, recognised: Recognised) -> None:
+        """Counts, when all conversations are added, the files of a zip that were not read, and as unreadable those
+        messages that are neither turns nor counted.
+        """
+        if recognised.files_left_out:
+            self.parts_left_out["file"] += recognised.files_left_out
+        missing = self.messages - self._taken - self.left_out.total() - self.unreadable
+        if missing > 0:
+            self.unreadable += missing
+            self._add_fault(TranscriptFault("the file", f"{missing} of its messages were not found again"))
+
+    def _add_fault(self, fault: TranscriptFault) -> None:
+        if len(self.faults) < SHOWN_FAULTS:
+            self.faults.append({"place": fault.place, "reason": fault.reason[:_MAX_REASON_CHARS]})
+
     def to_dict(self) -> dict[str, Any]:
         """The counts, by the names that the API has for them."""
         return {
             "format": self.format.value,
             "conversations": self.conversations,
+            "messages": self.messages,
             "turns": self.turns,
             "first_at": self.first_at,
             "last_at": self.last_at,
             "left_out": dict(self.left_out),
+            "parts_left_out": dict(self.parts_left_out),
             "unreadable": self.unreadable,
             "faults": self.faults,
         }
@@ -88,10 +112,11 @@ def list_turns(recognised: Recognised, *, speaker: str) -> Iterator[SourceTurn]:
 
 
 def look_over(recognised: Recognised) -> ImportSurvey:
-    """What the whole file holds. Raises UnreadableImport."""
+    """Read the whole file. Raises UnreadableImport."""
     survey = ImportSurvey(recognised.format)
     for conversation in recognised.conversations():
         survey.add(conversation)
+    survey.add_rest(recognised)
     return survey
 
 
@@ -113,7 +138,8 @@ def preview(scope: Scope, recognised: Recognised, *, speaker: str, seconds: floa
                 break
         if time.monotonic() > until:
             survey.complete = False
-            break
+            return survey
+    survey.add_rest(recognised)
     return survey
 
 

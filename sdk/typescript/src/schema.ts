@@ -6658,6 +6658,8 @@ export interface components {
             problem: string | null;
             /** @description 0 until the job has begun */
             conversations: number;
+            /** @description That the file holds: each is a turn (several where it is long), `left_out` or `unreadable` */
+            messages: number;
             /** @description That the file holds; 0 until the job has begun */
             turns: number;
             /**
@@ -6667,8 +6669,12 @@ export interface components {
             first_at: string | null;
             /** Format: date-time */
             last_at: string | null;
-            /** @description What is left out on purpose: reason to how much */
+            /** @description Messages that are left out on purpose: reason to how many */
             left_out: {
+                [key: string]: number;
+            };
+            /** @description What messages that are turns hold beside their text, and files of a zip: kind to how many */
+            parts_left_out: {
                 [key: string]: number;
             };
             /** @description What is left out because it cannot be read */

@@ -31,10 +31,10 @@ def test_of_chatgpt_only_what_was_shown_last_comes_along(tmp_path):
     assert survey.first_at == datetime(2024, 7, 1, 10, 33, 21, tzinfo=UTC)
 
 
-def test_a_turn_without_a_date_has_that_of_the_turn_before(tmp_path):
+def test_a_turn_without_a_date_has_that_of_the_message_before(tmp_path):
     turns = read(write(tmp_path, [chatgpt()]))
 
-    assert turns[1].memory.occurred_at == turns[0].memory.occurred_at
+    assert turns[1].memory.occurred_at == datetime(2024, 7, 1, 10, 33, 22, 700_000, tzinfo=UTC)
     assert turns[1].memory.metadata["import"] == {
         "from": "chatgpt",
         "conversation": "c1",
@@ -211,7 +211,7 @@ def test_a_zip_of_pams_conversations(tmp_path):
     path = write(tmp_path, file, "pam.zip")
 
     assert [turn.memory.session for turn in read(path)] == ["pam/a"] * 5 + ["pam/b"] * 5
-    assert look_over(recognise(path)).unreadable == 1
+    assert look_over(recognise(path)).unreadable == 6
 
 
 def test_a_zip_with_folders_and_pictures(tmp_path):
@@ -240,6 +240,7 @@ def test_exports_of_two_programs_in_one_zip(tmp_path):
 
 def test_a_long_text_becomes_several_turns(tmp_path):
     conversation = claude()
+    conversation["chat_messages"][0]["content"] = []
     conversation["chat_messages"][0]["text"] = "\n".join(f"Line {number} of what I pasted." for number in range(2000))
 
     turns = read(write(tmp_path, [conversation]))[:-1]
@@ -270,6 +271,7 @@ def test_a_moment_without_an_offset_is_utc(tmp_path):
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "no date", 7, "9999-12-31T23:59:59-14:00"])
 def test_a_date_that_is_none_is_a_fault(tmp_path, at):
     conversation = claude()
+    del conversation["chat_messages"][1]
     conversation["chat_messages"][0]["created_at"] = at
     for content in ([conversation], [{"memory": "Ada lives in Graz.", "user_id": "ada", "created_at": at}]):
         survey = look_over(recognise(write(tmp_path, content)))
@@ -277,7 +279,8 @@ def test_a_date_that_is_none_is_a_fault(tmp_path, at):
 
 
 @pytest.mark.parametrize("at", [1e300, -1e300, "soon"])
-def test_a_time_that_no_clock_has_costs_one_conversation(tmp_path, at):
+def test_a_conversation_that_began_when_no_clock_was_keeps_its_messages(tmp_path, at):
     survey = look_over(recognise(write(tmp_path, [chatgpt(create_time=at), chatgpt("c2")])))
 
-    assert (survey.turns, survey.unreadable) == (3, 1)
+    assert (survey.turns, survey.unreadable) == (6, 0)
+    assert survey.faults[0]["place"] == "conversation 1, its beginning"

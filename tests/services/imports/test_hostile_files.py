@@ -123,11 +123,31 @@ def test_a_zip_with_an_endless_directory(tmp_path):
     refuse(write(tmp_path, bytes(data), "a.zip"), "lists its files in")
 
 
-def test_a_zip_inside_a_zip_is_not_looked_at(tmp_path):
+def test_a_zip_inside_a_zip_of_an_export_is_not_looked_into(tmp_path):
+    inner = archive({"conversations.json": [claude()]})
+    path = write(tmp_path, archive({"inner.zip": inner, "renamed.json": inner, "a.json": [chatgpt()]}), "a.zip")
+    survey = look_over(recognise(path))
+    assert (survey.format, survey.turns, survey.parts_left_out["file"]) == ("chatgpt", 3, 2)
+
+
+def test_zips_inside_zips_that_go_on_and_on(tmp_path):
     inner = archive({"conversations.json": [chatgpt()]})
-    refuse(
-        write(tmp_path, archive({"inner.zip": inner, "renamed.json": inner}), "a.zip"), "neither text|nothing that can"
-    )
+    for _ in range(container.MAX_LEVELS):
+        inner = archive({"inner.zip": inner})
+    refuse(write(tmp_path, inner, "a.zip"), "nothing that can be imported")
+
+
+def test_a_zip_inside_a_zip_that_is_a_bomb(tmp_path):
+    """Neither of the two is one by itself."""
+    inner = archive({"conversations.json": b" " * 15 * MB, "more.json": orjson.dumps([chatgpt()])})
+    middle = {f"{number}.zip": inner for number in range(4)}
+    assert len(inner) * container.MAX_RATIO < 15 * MB
+    refuse(write(tmp_path, archive(middle), "a.zip"), "200 times its size")
+
+
+@pytest.mark.parametrize("content", [b"no zip", b"", b"PK\x03\x04" + b"x" * 100])
+def test_what_is_called_a_zip_and_is_none(tmp_path, content):
+    refuse(write(tmp_path, archive({"inner.zip": content}), "a.zip"), "is no zip|cut off")
 
 
 def test_one_value_larger_than_any_conversation(tmp_path, monkeypatch):

@@ -90,35 +90,36 @@ def test_a_tree_of_many_branches_is_one_way_through_it(tmp_path):
         {"mapping": {"a": None}},
         {"mapping": {"a": {"parent": ["b"], "message": None}}, "current_node": "a"},
         {"conversation_id": 7, "id": 7},
-        {"create_time": 1e300},
-        {"create_time": -1e300},
-        {"title": {"a": 1}},
     ],
 )
 def test_a_conversation_that_is_none_is_a_fault_and_the_others_come(tmp_path, changes):
     path = write(tmp_path, [chatgpt("first"), chatgpt("second", **changes), chatgpt("third")])
     survey = look_over(recognise(path))
 
-    assert (survey.turns, survey.unreadable) == (6, 1)
-    assert survey.faults[0]["place"] == "conversation 2"
+    messages = changes.get("mapping", chatgpt()["mapping"])
+    assert survey.turns == 6
+    # What has no messages is one that cannot be read.
+    assert survey.unreadable == (7 if "n4" in messages else 1)
+    assert survey.messages == 2 * 7 + survey.unreadable
+    assert [fault["place"] for fault in survey.faults] == ["conversation 2"]
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "turns"),
+    ("content", "place", "turns", "unreadable"),
     [
-        ([{"conversations_memory": 5, "project_memories": 5}], "entry 1", 0),
-        ([{"conversations_memory": {"a": 1}}], "entry 1", 0),
-        ([*gemini(), 5], "entry 3", 4),
-        ([*gemini(), None], "entry 3", 4),
-        ([*gemini(), {**gemini()[0], "titleUrl": [1]}], "entry 3", 4),
-        ([claude(), {**claude(), "chat_messages": [None]}], "conversation 2", 2),
-        ([claude(), {**claude(), "chat_messages": None}], "conversation 2", 2),
+        ([{"conversations_memory": 5, "project_memories": 5}], "entry 1", 0, 1),
+        ([{"conversations_memory": {"a": 1}}], "entry 1", 0, 1),
+        ([*gemini(), 5], "entry 3", 4, 1),
+        ([*gemini(), None], "entry 3", 4, 1),
+        ([*gemini(), {**gemini()[0], "titleUrl": [1]}], "entry 3", 4, 2),
+        ([claude(), {**claude(), "chat_messages": [None]}], "conversation 2, message 1", 2, 1),
+        ([claude(), {**claude(), "chat_messages": None}], "conversation 2", 2, 1),
     ],
 )
-def test_an_entry_that_is_none_is_a_fault(tmp_path, content, place, turns):
+def test_an_entry_that_is_none_is_a_fault(tmp_path, content, place, turns, unreadable):
     survey = look_over(recognise(write(tmp_path, content)))
 
-    assert (survey.unreadable, survey.faults[0]["place"]) == (1, place)
+    assert (survey.unreadable, survey.faults[0]["place"]) == (unreadable, place)
     assert survey.turns == turns
 
 

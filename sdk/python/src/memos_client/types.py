@@ -3039,10 +3039,12 @@ class Import(TypedDict):
     bytes: int
     problem: str | None
     conversations: int
+    messages: int
     turns: int
     first_at: str | None
     last_at: str | None
     left_out: dict[str, int]
+    parts_left_out: dict[str, int]
     unreadable: int
     faults: list[ImportFault]
     dealt_with: int
