@@ -221,3 +221,14 @@ def test_an_offset_is_turned_into_utc() -> None:
     assert turn.occurred_at == datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=-5)))
     assert turn.occurred_at is not None
     assert turn.occurred_at.utcoffset() == timedelta(0)
+
+
+def test_the_turns_of_the_calendars_last_minute_are_read() -> None:
+    entries = [{"speaker": "Ann", "dia_id": f"D1:{number}", "text": f"Bang {number}."} for number in range(90)]
+    data = locomo(session_1=entries, session_1_date_time="11:59 pm on 31 December, 9999")
+
+    found = [turn for turn in turns_of(parse_locomo(orjson.dumps([data])), "made-up-1") if turn.text.startswith("Bang")]
+
+    assert [turn.text for turn in sorted(found, key=lambda turn: turn.occurred_at)] == [
+        entry["text"] for entry in entries
+    ]
