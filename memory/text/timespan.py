@@ -99,7 +99,7 @@ def _resolve(name: str, match: re.Match[str], here: datetime) -> list[CalendarSp
 
 
 def asks_when(text: str) -> bool:
-    """Tell whether the answer is a point or a length of time: "when did …", "what date", "how long ago", 什么时候, 多久."""
+    """Tell whether the answer is a time or a length of time: "when did …", "how long ago", 什么时候, 多久."""
     return WHEN.search(unicodedata.normalize("NFKC", text)) is not None
 
 
@@ -131,7 +131,7 @@ def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: da
 
 
 def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
-    """Read an English phrase with dateparser: a time of the day that is meant, and its unit (day, week, month, year)."""
+    """Read an English phrase with dateparser: a time of the day that is meant, and its unit (day, week, month)."""
     # A phrase takes it milliseconds; what it means is the same all day.
     return _read_on(phrase, period(now, "day").start)
 
