@@ -30,8 +30,9 @@ def fit(answer: dict[str, Any], limit: int) -> dict[str, Any]:
             return cut
     shown = _preview(cut, limit // 2, keep_lists=True)
     left_out: dict[str, int] = {}
-    while size_of({**shown, "left_out": left_out}) > limit:
-        name = max((name for name in shown if isinstance(shown[name], list)), key=lambda name: size_of(shown[name]))
+    lists = [name for name, value in shown.items() if isinstance(value, list) and name != "cut"]
+    while size_of({**shown, "left_out": left_out}) > limit and any(shown[name] for name in lists):
+        name = max(lists, key=lambda name: size_of(shown[name]))
         kept = len(shown[name]) * 3 // 4
         left_out[name] = left_out.get(name, 0) + len(shown[name]) - kept
         shown[name] = shown[name][:kept]
@@ -57,7 +58,7 @@ def _preview(item: Mapping[str, Any], chars: int, *, keep_lists: bool = False) -
     shown: dict[str, Any] = {}
     cut = []
     for name, value in item.items():
-        if isinstance(value, str) and size_of(value) > chars:
+        if isinstance(value, str) and (len(value) > chars or size_of(value) > chars):
             shown[name] = f"{part_of(value, 0, chars)[0]}…"
         elif isinstance(value, dict) and size_of(value) > chars:
             shown[name] = {}
