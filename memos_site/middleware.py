@@ -108,8 +108,14 @@ class RequestMiddleware:
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
-        if "%00" in request.META.get("QUERY_STRING", ""):
-            return error_response(request, 400, ErrorCode.INVALID_REQUEST, "The query string holds a NUL character.")
+        # The database refuses the character in any text. What is no UTF-8 never gets that far: Django keeps it as %ff
+        # in a path, and puts the replacement character for it in a query string.
+        for name, is_there in (
+            ("path", "\0" in request.path_info),
+            ("query string", "%00" in request.META.get("QUERY_STRING", "")),
+        ):
+            if is_there:
+                return error_response(request, 400, ErrorCode.INVALID_REQUEST, f"The {name} holds a NUL character.")
         if request.headers.get("Transfer-Encoding"):
             return _read_chunks(request)
         try:

@@ -173,6 +173,13 @@ MEMOS_METRICS_PUBLIC = env.flag(
     "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
 )
 
+MEMOS_MCP_RESULT_CHARS = env.integer(
+    "MEMOS_MCP_RESULT_CHARS",
+    25_000,
+    "Characters that an answer at `/mcp` may have. What is longer comes as previews with ids, and in pages.",
+    minimum=4_000,
+    maximum=1_000_000,
+)
 MEMOS_OAUTH_ISSUER = env.text(
     "MEMOS_OAUTH_ISSUER",
     "",

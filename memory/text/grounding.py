@@ -14,7 +14,7 @@ from datetime import UTC, date
 
 from memory.text.analysis import CJK, STOP_WORDS, terms
 from memory.text.event_dates import interval
-from memory.text.periods import DAY
+from memory.text.periods import DAY, period
 from memory.text.statements import Turn
 from memory.text.timespan import Span, spans
 from memory.text.timewords import MONTH_NUMBERS, WEEKDAYS
@@ -115,8 +115,8 @@ def _list_spans(turn: Turn) -> Iterator[Span]:
     if said is None:
         return
     moment = said if said.tzinfo else said.replace(tzinfo=UTC)
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    yield Span(midnight, midnight + DAY, "")
+    day = period(moment.replace(tzinfo=None), "day")
+    yield Span(day.start.replace(tzinfo=moment.tzinfo), day.end.replace(tzinfo=moment.tzinfo), "")
     yield from (span for span in spans(turn.text, moment, moment.tzinfo or UTC) if span.end - span.start >= DAY)
 
 

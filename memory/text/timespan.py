@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from dateutil.relativedelta import relativedelta
 
-from memory.text.periods import DAY, YEARS_BACK, CalendarSpan, in_latest_years, months, period
+from memory.text.periods import DAY, YEARS_BACK, CalendarSpan, add_days, in_latest_years, months, period
 from memory.text.timewords import (
     CUE,
     DAY_WORDS,
@@ -34,7 +34,7 @@ from memory.text.timewords import (
 
 # Phrases that are read; a question that names more is a list of dates.
 MOST_PHRASES = 8
-EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+EARLIEST, LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # Also a word, a verb or the like: taken for months where something else says so.
 _AMBIGUOUS = frozenset({"may", "march", "mar"})
 # A year that has every day.
@@ -64,7 +64,8 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
     if not CUE.search(text):
         return []
     text = unicodedata.normalize("NFKC", text)
-    here = now.astimezone(zone).replace(tzinfo=None)
+    now = _move(now, zone)
+    here = now.replace(tzinfo=None)
     found: list[tuple[int, int, list[CalendarSpan]]] = []
     tried = 0
     for name, pattern in (*EN_RULES, *ZH_RULES):
@@ -75,14 +76,30 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
             tried += 1
             if tried > MOST_PHRASES:
                 break
-            if parts := _READERS[name](match.groupdict(), here):
+            if parts := _resolve(name, match, here):
                 found.append((begin, end, parts))
     found.sort(key=lambda entry: entry[0])
-    return [span for begin, end, parts in found for span in _widen(text, (begin, end), parts, now.astimezone(zone))]
+    return [span for begin, end, parts in found for span in _widen(text, (begin, end), parts, now)]
+
+
+def _move(moment: datetime, zone: tzinfo) -> datetime:
+    """Convert `moment` to `zone`; return it unchanged where `zone` would show the year 0 or 10000."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def _resolve(name: str, match: re.Match[str], here: datetime) -> list[CalendarSpan]:
+    """Read a phrase: no span where it leaves the calendar ("last year", said in the year 1)."""
+    try:
+        return _READERS[name](match.groupdict(), here)
+    except OverflowError:
+        return []
 
 
 def asks_when(text: str) -> bool:
-    """Whether the answer is a point or a length of time: "when did …", "what date", "how long ago", 什么时候, 多久."""
+    """Tell whether the answer is a time or a length of time: "when did …", "how long ago", 什么时候, 多久."""
     return WHEN.search(unicodedata.normalize("NFKC", text)) is not None
 
 
@@ -99,21 +116,22 @@ def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: da
     since, until = _SINCE.search(before) or _ZH_SINCE.match(after), _UNTIL.search(before) or _ZH_UNTIL.match(after)
     phrase = text[begin:end]
     for part in parts:
-        start, stop = part.start.replace(tzinfo=now.tzinfo), part.end.replace(tzinfo=now.tzinfo)
+        start = max(EARLIEST, part.start.replace(tzinfo=now.tzinfo))
+        stop = min(LATEST, part.end.replace(tzinfo=now.tzinfo))
         if since:
             first = stop if (since[1] or "").lower() in ("after", "后") else start
             if first < now:
-                yield Span(first, now, phrase)
+                yield Span(first, min(LATEST, now), phrase)
             return
         if until:
-            yield Span(EARLIEST, start, phrase)
+            if start > EARLIEST:
+                yield Span(EARLIEST, start, phrase)
             return
         yield Span(start, stop, phrase)
 
 
 def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
-    """What dateparser makes of an English phrase: a time of the day that is meant, and how exact it is (day, week,
-    month, year)."""
+    """Read an English phrase with dateparser: a time of the day that is meant, and its unit (day, week, month)."""
     # A phrase takes it milliseconds; what it means is the same all day.
     return _read_on(phrase, period(now, "day").start)
 
@@ -173,7 +191,7 @@ def _monthly(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _range(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """From one month to another, both included; without a year, the latest years in which it has begun."""
+    """Span the months from one to another, both included; without a year, the latest years in which it has begun."""
     first, last = (MONTH_NUMBERS[(groups[name] or "")[:3].lower()] for name in ("month", "until"))
     count = (last - first) % 12 + 1
     if groups["year"]:
@@ -186,7 +204,8 @@ def _season(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     which = (groups.get("which") or "").lower()
     if groups.get("year") or groups.get("relative"):
         return [months(_year(groups, now), first, 3)]
-    parts = [months(year, first, 3) for year in range(now.year + 1, now.year - YEARS_BACK - 1, -1)]
+    years = range(min(MAXYEAR, now.year + 1), max(MINYEAR, now.year - YEARS_BACK) - 1, -1)
+    parts = [months(year, first, 3) for year in years]
     if which in ("this", "这", "今"):
         return [part for part in parts if part.start.year == now.year]
     if which == "next":
@@ -220,11 +239,10 @@ def _quarter(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 def _weekend(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """Saturday and Sunday. This weekend may still mean the last one while it has not begun."""
     saturday = period(now, "week").start + 5 * DAY
-    this, earlier = (CalendarSpan(start, start + 2 * DAY) for start in (saturday, saturday - 7 * DAY))
     which = (groups["which"] or "").lower()
-    if which == "this":
-        return [this] if this.start <= now else [this, earlier]
-    return [CalendarSpan(this.start + 7 * DAY, this.end + 7 * DAY)] if which == "next" else [earlier]
+    weeks = {"this": (0,) if saturday <= now else (0, -1), "next": (1,)}.get(which, (-1,))
+    starts = [saturday + 7 * week * DAY for week in weeks]
+    return [CalendarSpan(start, add_days(start, 2)) for start in starts]
 
 
 def _weekday(groups: _Groups, now: datetime) -> list[CalendarSpan]:
@@ -238,7 +256,7 @@ def _weekday(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _ago(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """The unit that lies so many back: two weeks ago is a week, from Monday on; "a few" is two to FEW of them."""
+    """Find the unit `count` units back: two weeks ago is a week, from Monday on; "a few" is two to FEW of them."""
     counts, unit = _amount(groups)
     parts = [_unit_ago(count, unit, now) for count in counts]
     found = [part for part in parts if part]
@@ -246,7 +264,7 @@ def _ago(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _rolling(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """From so many units back until now; "a few" are FEW."""
+    """Span the last `count` units, until now; "a few" are FEW."""
     counts, unit = _amount(groups)
     start = _back(counts[-1], unit, now)
     return [CalendarSpan(start, now)] if start and start < now else []
@@ -264,7 +282,7 @@ def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
 
 
 def _back(count: int, unit: str, now: datetime) -> datetime | None:
-    """The moment so many units before; None before the year 1."""
+    """Return the moment `count` units before; None before the year 1."""
     amount = {"months": 3 * count} if unit == "quarter" else {f"{unit}s": count}
     try:
         return now - relativedelta(**amount)
@@ -302,7 +320,7 @@ def _zh_month_day(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 def _zh_week(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     monday = period(now, "week").start + 7 * _ups(groups) * DAY
     if groups["weekday"] == "末":
-        return [CalendarSpan(monday + 5 * DAY, monday + 7 * DAY)]
+        return [CalendarSpan(monday + 5 * DAY, add_days(monday, 7))]
     if groups["weekday"]:
         return [period(monday + WEEKDAYS[groups["weekday"]] * DAY, "day")]
     return [period(monday, "week")]

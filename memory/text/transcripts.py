@@ -202,6 +202,7 @@ def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[Ne
                 turns=len(entries),
             )
             continue
+        start = min(start, datetime.max.replace(tzinfo=UTC) - timedelta(seconds=len(entries)))
         for order, entry in enumerate(entries):
             try:
                 yield _locomo_turn(entry, roles, session=session, occurred_at=start + timedelta(seconds=order))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog, BulkChange, Condensation, ContextPack, DocumentFile, ModelCall
-from memory.models.keys import first_id_of
+from memory.models.keys import id_after
 from ops.access import mask_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.lists import ReadOnlyAdmin
@@ -208,8 +208,7 @@ class RequestFilter(TypedFilter):
             return rows
         # Ids begin with their time, and no index holds requests: the events of a request lie within a day of its id.
         if identity.version == UUID_OF_TIME:
-            made = datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC)
-            rows = rows.filter(pk__gte=first_id_of(made - timedelta(minutes=1)), pk__lt=first_id_of(made + WITHIN))
+            rows = rows.filter(pk__gte=id_after(identity, -timedelta(minutes=1)), pk__lt=id_after(identity, WITHIN))
         return rows
 
 

@@ -6,7 +6,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -259,7 +259,7 @@ def build_entity(
             for one in listed
         ],
         next=f"{following.occurred_at.isoformat()}_{following.id}" if following else "",
-        month=month.strftime("%Y-%m") if month else "",
+        month=month.isoformat()[:7] if month else "",
         changes=_changes(scope, entity, {str(alias.id) for alias in aliases}, whole=len(aliases)),
     )
 
@@ -366,10 +366,12 @@ def _timeline(months: list[tuple[datetime, int]], url: str) -> Histogram | None:
     if not months:
         return None
     while len(months) < LEAST_MONTHS:
-        first = months[0][0]
-        before = first.replace(year=first.year - (first.month == 1), month=first.month - 1 or 12)
-        months = [(before, 0), *months]
-    names = [month.strftime("%Y-%m") for month, _count in months]
+        number = months[0][0].year * 12 + months[0][0].month - 2
+        if number < 12:
+            # No month comes before January of the year 1.
+            break
+        months = [(datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC), 0), *months]
+    names = [month.isoformat()[:7] for month, _count in months]
     return histogram(
         _("Mentions by month"),
         description=_("By when what the memories tell happened"),

@@ -14,6 +14,7 @@ from memory.models import ApiKey, AuditLog, CubeShare
 from memory.services.tenancy.keys import set_owner
 from memory.services.tenancy.users import create_user
 from memory.types import system_access
+from tests.api.mcp.client import answer_of
 from tests.api.test_users import send
 
 EVERYTHING = system_access("test")
@@ -282,9 +283,9 @@ def test_a_shared_cube_does_not_become_the_only_namespace_of_a_key(boss, alice, 
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     ask = lambda: bob.client.post("/mcp", asked, content_type="application/json").json()["result"]  # noqa: E731
 
-    assert ask()["structuredContent"]["memories"] == []
+    assert answer_of(ask())["memories"] == []
     call["arguments"]["namespace"] = "alice"
-    assert ask()["structuredContent"]["memories"]
+    assert answer_of(ask())["memories"]
     assert send(boss, "delete", f"/v1/cubes/{cube['id']}/shares/{ben.pk}").status_code == 204
     assert ask()["isError"]
     assert Client().get("/v1/cubes").status_code == 401

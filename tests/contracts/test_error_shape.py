@@ -42,13 +42,35 @@ def test_a_wrong_method_is_refused_in_shape(alice, route):
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/nothing", "/v1/nothing/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/%00", "/ünder"],
+    ["/v1/nothing", "/v1/nothing/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/ünder"],
 )
 def test_an_unknown_path_is_refused_in_shape(alice, path):
     answer = alice.client.get(path)
 
     assert answer.status_code == 404
     assert error_of(answer)["code"] == "not_found"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("route", [*ROUTES, "", "ops/", "admin/", "static/x.css", "nowhere"])
+def test_a_nul_in_an_address_is_a_400_on_every_route(alice, route, method):
+    path = f"/{re.sub('<[^>]*>', 'a%00b', route)}"
+    alice.client.raise_request_exception = True
+
+    for address in (f"{path}%00", f"{path}?namespace=a%00b", *([path] if "%00" in path else [])):
+        answer = alice.client.generic(method, address, data=b"{}", content_type="application/json")
+        assert answer.status_code == 400, address
+        assert "NUL" in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize("part", ["%ED%A0%80", "%ff", "a%C0%80b"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_is_no_utf_8_in_an_address_is_no_failure(alice, route, part):
+    path = re.sub("<[^>]*>", part, route)
+
+    for address in (f"/{path}?namespace={part}", f"/{path}?namespace=alice&cursor={part}&text={part}"):
+        answer = alice.client.get(address)
+        assert answer.status_code < 500, answer.content
 
 
 def test_a_wrong_host_is_refused_in_shape(alice):

@@ -97,6 +97,7 @@ def serving_upstream(reply: Reply) -> Iterator[Upstream]:
             self.send_response(given.status)
             self.send_header("Content-Type", given.content_type)
             self.send_header("Transfer-Encoding", "chunked")
+            self.send_header("Connection", "close")
             for name, value in given.headers.items():
                 self.send_header(name, value)
             self.end_headers()

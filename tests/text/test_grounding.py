@@ -80,3 +80,10 @@ def test_what_no_message_says_is_found(statement, message, stranger):
 def test_long_odd_statements_are_read_in_time():
     odd = "A1 二三 " * 5_000
     assert find_invented(odd, [turn(odd)]) is None
+
+
+@pytest.mark.parametrize("said", [datetime.min, datetime.max, datetime(9999, 12, 31)])
+def test_the_ends_of_the_calendar_are_days_as_well(said):
+    message = Turn("1", "I went yesterday, and I go tomorrow.", "user", "Ann", said.replace(tzinfo=UTC))
+
+    assert find_invented("Ann went there.", [message], [message]) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -308,3 +308,48 @@ def test_a_question_for_a_time_is_one(text):
 @pytest.mark.parametrize("text", ASKS_SOMETHING_ELSE)
 def test_a_question_for_something_else_is_none(text):
     assert not asks_when(text)
+
+
+# Every reader once: those that ask dateparser, and those that reckon here.
+PHRASES = (
+    "yesterday|tomorrow|last week|next year|last night|next quarter|last weekend|next weekend|this weekend|Friday"
+    "|next Friday|9999 years ago|a few weeks ago|the last 9999 days|29 February|in May|next December|last winter"
+    "|between November and February|since yesterday|before today|30 February 2023"
+    "|去年今天|大前年|明年12月|去年2月29日|2月29日|12月31日|上上上上个月|下个月31号|下周|下周末|大前天|后天|半年前|最近几年|去年冬天|上个冬天|周五"
+).split("|")
+EDGES = [datetime.min, datetime(1, 12, 31, 12), datetime(4, 2, 29), datetime(1969, 12, 31, 23, 59, 59),
+         datetime(2100, 2, 28), datetime(9996, 2, 29), datetime(9999, 12, 25), datetime.max]  # fmt: skip
+ZONES = [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))]
+
+
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+@pytest.mark.parametrize("moment", EDGES, ids=str)
+def test_the_ends_of_the_calendar_and_leap_days_raise_nothing(moment, zone):
+    for phrase in PHRASES:
+        for given in (UTC, zone):
+            text = f"We met {phrase}." if phrase.isascii() else f"我们{phrase}搬家了"
+            for span in spans(text, moment.replace(tzinfo=given), zone):
+                assert span.start < span.end
+                # What asks the database or another zone for it converts it to UTC.
+                assert span.start.astimezone(UTC) < span.end.astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "wanted"),
+    [
+        ("what happened today", datetime(9999, 12, 31, 9), ["9999-12-31..9999-12-31T23:59"]),
+        ("what happened yesterday", datetime(9999, 12, 31, 9), ["9999-12-30..9999-12-31"]),
+        ("what comes tomorrow", datetime(9999, 12, 31, 9), []),
+        ("what happened yesterday", datetime(1, 1, 1, 9), []),
+        ("去年今天我们搬家了", datetime(1, 1, 1, 9), []),
+        ("去年今天我们搬家了", datetime(2024, 2, 29), ["2023-01-01..2024-01-01"]),
+        ("上个月我们搬家了", datetime(1, 1, 31), []),
+        ("what happened last year", datetime(2, 3, 1), ["0001-01-01..0002-01-01"]),
+        ("who was born on 29 February", datetime(5, 1, 1), ["0004-02-29..0004-03-01"]),
+        ("who was born on 29 February", datetime(1903, 1, 1),
+         ["1896-02-29..1896-03-01", "1892-02-29..1892-03-01", "1888-02-29..1888-03-01"]),
+        ("last winter", datetime(9999, 12, 31), ["9998-12-01..9999-03-01"]),
+    ],
+)  # fmt: skip
+def test_what_the_calendar_has_is_found_at_its_ends(text, moment, wanted):
+    assert found(text, moment.replace(tzinfo=UTC)) == wanted

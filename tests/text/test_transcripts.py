@@ -245,3 +245,13 @@ def test_a_long_turn_becomes_several_and_loses_nothing() -> None:
 def test_a_time_in_milliseconds_is_one() -> None:
     (turn,) = parse_jsonl(lines({"text": "x", "time": 1746712560000}), session="s").conversations[""]
     assert turn.occurred_at == datetime(2025, 5, 8, 13, 56, tzinfo=UTC)
+
+
+def test_the_turns_of_the_calendars_last_minute_are_read() -> None:
+    entries = [{"speaker": "Ann", "dia_id": f"D1:{number}", "text": f"Bang {number}."} for number in range(90)]
+    data = locomo(session_1=entries, session_1_date_time="11:59 pm on 31 December, 9999")
+
+    found = turns_of(parse_locomo(orjson.dumps([data])), "made-up-1")
+
+    told = [turn.text for turn in sorted(found, key=lambda turn: turn.occurred_at) if "Bang" in turn.text]
+    assert told == [entry["text"] for entry in entries]

@@ -37,7 +37,7 @@ def get_prompt(access: Access, name: str, arguments: dict[str, Any]) -> dict[str
     """The messages of a prompt. Raises WrongPrompt."""
     if name not in {prompt["name"] for prompt in list_prompts(access)}:
         raise WrongPrompt(f"There is no prompt {name[:40]!r} for this key.")
-    given = {key: value for key, value in arguments.items() if value is not None}
+    given = {key: value for key, value in arguments.items() if value not in (None, "")}
     for key, value in given.items():
         if key not in _ARGUMENTS:
             raise WrongPrompt(f"{key[:40]}: is no argument of this prompt; it takes {', '.join(_ARGUMENTS)}.")

@@ -8,9 +8,10 @@ from urllib.parse import quote, unquote
 
 from django.http import HttpRequest
 
+from memory.api.mcp.result_size import part_of, size_of
 from memory.api.mcp.route_call import RouteArguments, RouteRefusal, call_route
 from memory.api.mcp.tool_results import NOTE
-from memory.api.mcp.tools import LIST_MEMORIES
+from memory.api.mcp.tools import LIST_MEMORIES, result_chars
 from memory.enums import AccessScope
 from memory.kinds import SESSION_PREFIX
 from memory.services.sessions.listing import list_sessions
@@ -22,6 +23,8 @@ MEDIA_TYPE = "text/plain"
 # Of a session the newest turns, of a namespace the newest sessions.
 MOST_TURNS = 200
 MOST_SESSIONS = 50
+# What stands above the turns.
+HEAD_CHARS = 500
 _ADDRESS = re.compile(r"memos://([^/?#]+)/sessions/([^/?#]+)")
 
 
@@ -86,13 +89,21 @@ def read_resource(request: HttpRequest, access: Access, uri: str) -> list[dict[s
 
 
 def _as_text(turns: list[dict[str, Any]], *, is_cut: bool) -> str:
-    lines = [NOTE, ""]
-    if is_cut:
-        lines.append("Earlier turns are left out.")
-    for turn in turns:
+    """The newest turns that fit into a result, oldest first."""
+    room = result_chars() - HEAD_CHARS
+    lines: list[str] = []
+    for turn in reversed(turns):
         who = f"{turn['speaker']} ({turn['role']})" if turn["speaker"] else turn["role"]
-        lines.append(f"[{turn['occurred_at']}] {who}: {turn['text']}")
-    return "\n".join(lines)
+        line = f"[{turn['occurred_at']}] {who}: {turn['text']}"
+        if size_of(line) > room:
+            is_cut = True
+            if not lines:
+                lines.append(f"{part_of(line, 0, room)[0]}…")
+            break
+        room -= size_of(line)
+        lines.append(line)
+    told = ["Earlier turns are left out: `list_memories` with the session's `session_id` has them."] if is_cut else []
+    return "\n".join([NOTE, "", *told, *reversed(lines)])
 
 
 def _uri(namespace: str, session: str) -> str:

@@ -13,10 +13,12 @@ from django.http import HttpRequest
 from memory.api.errors import describe_error
 from memory.api.mcp import prompts, protocol, resources
 from memory.api.mcp.protocol import RpcError, RpcMessage
+from memory.api.mcp.result_size import fit
 from memory.api.mcp.route_call import RouteRefusal
+from memory.api.mcp.tool_arguments import read_arguments
 from memory.api.mcp.tool_call import ToolCall
 from memory.api.mcp.tool_results import NOTE
-from memory.api.mcp.tools import BY_NAME, TOOLS, Tool
+from memory.api.mcp.tools import BY_NAME, CHATGPT_TOOLS, TOOLS, Tool, result_chars
 from memory.api.responses import error_body
 from memory.text.json_values import encode
 from memory.types import Access
@@ -82,9 +84,13 @@ def _ping(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
 def _list_tools(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
     _check_first_page(params)
     return {
-        "tools": [tool.describe() for tool in TOOLS if caller.access.may(tool.scope)],
+        "tools": [tool.describe() for tool in _tools_for(caller.request) if caller.access.may(tool.scope)],
         **_keep(ABOUT_KEY_MS, caller),
     }
+
+
+def _tools_for(request: HttpRequest) -> tuple[Tool, ...]:
+    return (*TOOLS, *CHATGPT_TOOLS) if request.GET.get("tools") == "chatgpt" else TOOLS
 
 
 def _call_tool(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,14 +102,14 @@ def _call_tool(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
     tool = BY_NAME.get(name)
     if tool is None:
         raise RpcError(protocol.INVALID_PARAMS, f"There is no tool {name[:60]!r}; there are {', '.join(BY_NAME)}.")
-    given = {key: value for key, value in (arguments or {}).items() if value is not None}
     try:
+        given = read_arguments(tool.takes, arguments or {})
         answer = _run(tool, ToolCall(caller.request, caller.access, given))
     except RouteRefusal as refusal:
         return _as_content({"error": refusal.error}, is_error=True)
     except Exception as error:
         return _as_content(_describe(caller.request, error), is_error=True)
-    return {**_as_content(answer, is_error=False), "structuredContent": answer}
+    return _as_content(answer, is_error=False)
 
 
 def _run(tool: Tool, call: ToolCall) -> dict[str, Any]:
@@ -126,6 +132,8 @@ def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:
 
 
 def _as_content(answer: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
+    """The answer as JSON, once: a structured copy beside it would cost a model's reader as much again."""
+    answer = fit(answer, result_chars())
     return {"content": [{"type": "text", "text": encode(answer).decode()}], "isError": is_error}
 
 

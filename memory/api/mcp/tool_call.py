@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from memory.api.mcp.route_call import Route, RouteArguments, call_route
@@ -33,13 +34,20 @@ class ToolCall:
         """What a route says that reads by its path."""
         return self._ask(route, RouteArguments(parts=parts))
 
-    def list_by(self, route: Route) -> Any:
-        """What a route says that reads by query parameters."""
-        return self._ask(route, RouteArguments(query=_as_query(self._add_namespace())))
+    def list_by(self, route: Route, **instead: Any) -> Any:
+        """What a route says that reads by query parameters; `instead` takes the place of arguments."""
+        return self._ask(route, RouteArguments(query=_as_query({**self._add_namespace(), **instead})))
 
     def ask(self, route: Route, **defaults: Any) -> Any:
         """What a route says that reads by a body; `defaults` stand for arguments that are left out."""
         return self._ask(route, RouteArguments(body={**defaults, **self._add_namespace()}))
+
+    def ask_within(self, route: Route, max_tokens: int) -> Any:
+        """What a route says whose text may have no more than `max_tokens`, however many are asked for."""
+        usual = min(settings.MEMOS_PACK_MAX_TOKENS or max_tokens, max_tokens)
+        given = self.arguments.get("max_tokens", usual)
+        within = min(given, max_tokens) if isinstance(given, int) else given
+        return self._ask(route, RouteArguments(body={**self._add_namespace(), "max_tokens": within}))
 
     def add(self, route: Route) -> Any:
         """What a route says that takes something into a namespace."""
@@ -62,6 +70,13 @@ class ToolCall:
             return uuid.UUID(value if isinstance(value, str) else "")
         except ValueError:
             raise _wrong(name, "must be a UUID: the id of a memory." if value is not None else "is missing.") from None
+
+    def offset(self) -> int:
+        """Where in a text the part begins that is asked for."""
+        value = self.arguments.get("offset", 0)
+        if not isinstance(value, int) or value < 0:
+            raise _wrong("offset", "must be a whole number, 0 or more.")
+        return value
 
     def _memory(self) -> dict[str, uuid.UUID]:
         return {"memory_id": self.identity("memory_id")}

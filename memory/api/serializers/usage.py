@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -42,7 +42,7 @@ class UsageReadSerializer(serializers.Serializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs.setdefault("to", timezone.now().astimezone(UTC).date())
-        attrs.setdefault("from", attrs["to"] - timedelta(days=DEFAULT_DAYS - 1))
+        attrs.setdefault("from", attrs["to"] - min(timedelta(days=DEFAULT_DAYS - 1), attrs["to"] - date.min))
         if attrs["from"] > attrs["to"]:
             raise serializers.ValidationError({"from": "is later than `to`."})
         return attrs

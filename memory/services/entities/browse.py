@@ -16,11 +16,13 @@ from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services.entities.listing import Cursor, to_dicts
 from memory.text.names import name_key
+from memory.text.periods import period
 from memory.text.sentences import split_sentences
 from memory.types import Access, Scope
 
 COUNTED_AT_MOST = 1_000
 EVIDENCE_CHARS = 220
+MAX_MONTHS = 600
 SHOWN_CHANGES = 20
 
 
@@ -127,22 +129,19 @@ GROUP BY 1 ORDER BY 1
 
 
 def months(scope: Scope, *, entity_id: uuid.UUID) -> list[tuple[datetime, int]]:
-    """How often memories mention the entity, by the month (UTC) of what they tell; also the months without, between."""
+    """How often memories mention the entity, by the month (UTC) of what they tell.
+
+    The months without, between, are there as well where that makes no more than MAX_MONTHS.
+    """
     found = fetch(_MONTHS, {"namespace_id": scope.namespace_id, "entity": entity_id}, prepared=False)
     by_month = {month.replace(tzinfo=UTC): int(count) for month, count in found}
     if not by_month:
         return []
-    month, last = min(by_month), max(by_month)
-    filled = []
-    while month <= last:
-        filled.append((month, by_month.get(month, 0)))
-        month = following_month(month)
-    return filled
-
-
-def following_month(month: datetime) -> datetime:
-    """The first moment of the month after it."""
-    return month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+    numbers = [month.year * 12 + month.month - 1 for month in (min(by_month), max(by_month))]
+    if numbers[1] - numbers[0] >= MAX_MONTHS:
+        return sorted(by_month.items())
+    between = (datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC) for number in range(numbers[0], numbers[1] + 1))
+    return [(month, by_month.get(month, 0)) for month in between]
 
 
 def mentions(
@@ -152,7 +151,7 @@ def mentions(
     aliases = EntityAlias.objects.in_scope(scope).filter(entity=entity_id).values_list("id", flat=True)
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=list(aliases), active=True)
     if month is not None:
-        rows = rows.filter(occurred_at__gte=month, occurred_at__lt=following_month(month))
+        rows = rows.filter(occurred_at__gte=month, occurred_at__lt=period(month, "month").end.replace(tzinfo=UTC))
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
     # The join is by the id alone: without this it looks into every namespace's part of a split table.

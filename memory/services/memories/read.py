@@ -32,6 +32,7 @@ from memory.models import (
     TopicMember,
 )
 from memory.models.audit import FREQUENT
+from memory.models.keys import id_after
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
 from memory.models.sql import positional
@@ -366,11 +367,5 @@ def _events(memory: Memory, limit: int) -> list[AuditLog]:
     mine = AuditLog.objects.filter(namespace_id=memory.namespace_id, subject=str(memory.pk))
     decisions = list(mine.exclude(event_type__in=FREQUENT).order_by("-pk")[:limit])
     # Events that every turn makes have no index by their subject, but ids sort by time.
-    made = mine.filter(session=memory.session, pk__gt=memory.pk, pk__lt=_later(memory.pk, _INGEST_WITHIN))
+    made = mine.filter(session=memory.session, pk__gt=memory.pk, pk__lt=id_after(memory.pk, _INGEST_WITHIN))
     return [*decisions, *made.filter(event_type="INGEST")[:1]][:limit]
-
-
-def _later(identity: uuid.UUID, by: timedelta) -> uuid.UUID:
-    """Returns the smallest id made `by` after `identity`: a UUIDv7 (RFC 9562) begins with 48 bits of milliseconds."""
-    milliseconds = (identity.int >> 80) + int(by.total_seconds() * 1000)
-    return uuid.UUID(int=milliseconds << 80)

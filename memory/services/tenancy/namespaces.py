@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
-from memory.errors import NamespaceGone, NotFound
+from memory.errors import InvalidInput, NamespaceGone, NotFound
 from memory.models import Namespace
 from memory.models.sql import fetch, number_array
 from memory.types import Access, Scope
@@ -14,6 +14,8 @@ from memory.types import Access, Scope
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
 KNOWN_SECONDS = 2.0
 LISTED_NAMESPACES = 20
+# What programs write for a name that they do not have: no namespace is made of it.
+NO_NAMES = frozenset({"", "null", "none", "undefined"})
 
 _BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
 _NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
@@ -31,10 +33,14 @@ _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
 def scope_for(access: Access, *, name: str, request_id: str = "", create: bool = True) -> Scope:
     """The scope of the namespace `name`.
 
-    With `create`, a caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound.
+    With `create`, a caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound,
+    and InvalidInput for a name that stands for none.
     """
     identity = _identity(access, name)
     if identity is None and create and access.all_namespaces and access.may(AccessScope.WRITE):
+        if name.strip().lower() in NO_NAMES:
+            problem = f"must name a namespace: none is made that is called {name!r}."
+            raise InvalidInput(f"namespace: {problem}", detail=[{"field": "namespace", "problem": problem}])
         identity = Namespace.objects.get_or_create(name=name)[0].pk
     if identity is None or not _reaches(access, identity):
         raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -59,8 +60,15 @@ def work(client: DjangoClient, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers that succeeds."""
     result = use(client, tool, **arguments)
     assert not result["isError"], result["content"]
-    content: dict[str, Any] = result["structuredContent"]
-    return content
+    return answer_of(result)
+
+
+def answer_of(result: dict[str, Any]) -> dict[str, Any]:
+    """The JSON that a result has, once, as its text."""
+    assert set(result) <= {"content", "isError", "resultType", "_meta"}
+    [content] = result["content"]
+    answer: dict[str, Any] = json.loads(content["text"])
+    return answer
 
 
 def converse(url: str, token: str, talk: Callable[[Client], Awaitable[Any]], *, mode: str = "auto") -> Any:
