@@ -2833,6 +2833,7 @@ class DocumentRequest(TypedDict):
     source: NotRequired[str]
     session_id: NotRequired[str]
     metadata: NotRequired[dict[str, Any]]
+    data: NotRequired[dict[str, Any]]
     occurred_at: NotRequired[str | None]
 
 
@@ -2866,6 +2867,7 @@ class DocumentWhole(TypedDict):
     updated_at: str
     file_id: str | None
     pending_embeddings: int
+    data: dict[str, Any]
 
 
 class Dropped(TypedDict):
