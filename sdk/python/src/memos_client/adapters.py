@@ -26,7 +26,7 @@ PAGE = 200
 REDACTED = "accept_redacted"
 # Of a request, which has 1,000 items at most, and 30 seconds for its answer.
 MOST_AT_ONCE = 1000
-MOST_CHARS_AT_ONCE = 50_000
+MOST_CHARS_AT_ONCE = 10_000
 MOST_SESSION_CHARS = 128
 MOST_TEXT_CHARS = 20_000
 # Of what an item may have in the metadata of one memory (64 KB).
