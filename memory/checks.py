@@ -46,6 +46,19 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register(Tags.compatibility)
+def check_unknown_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A variable that looks like a setting and is none, as a misspelt one is."""
+    return [
+        Warning(
+            f"{name} is no setting and has no effect.",
+            hint=f"{name}: did you mean {nearest}?" if nearest else f"Unset {name}: .env.example lists all settings.",
+            id="memos.W006",
+        )
+        for name, nearest in settings.MEMOS_UNKNOWN.items()
+    ]
+
+
 @register(UNSAFE)
 def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A setting that names a model in another form than `provider/model`, or of no provider."""

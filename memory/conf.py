@@ -10,11 +10,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 # The tag of system checks of settings that are unsafe or wrong together: with an error neither manage.py nor the web
 # server starts.
 UNSAFE = "memos_unsafe"
+
+PREFIX = "MEMOS_"
+# Names under PREFIX that others than the server read: clients, the Compose files, and programs that measure.
+_NOT_OF_THE_SERVER = frozenset(
+    "MEMOS_URL MEMOS_API_KEY MEMOS_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
+    "MEMOS_VLLM_PYTHON".split()
+)
 
 
 class ConfigurationError(ValueError):
@@ -41,7 +49,8 @@ def describe(choices: Mapping[str, str]) -> str:
 class Environment:
     """Typed readers over a mapping of environment variables.
 
-    `declared` remembers the settings in their order, `given` the names of those that the environment sets.
+    `declared` remembers the settings in their order, `given` the names of those that the environment sets, `known` all
+    names that are read, older ones and those of files among them.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
@@ -49,10 +58,31 @@ class Environment:
         self._section = "General"
         self.declared: list[Setting] = []
         self.given: set[str] = set()
+        self.known: set[str] = set()
 
     def section(self, title: str) -> None:
         """Starts a section: what is declared next is documented under `title`."""
         self._section = title
+
+    def find_unknown(self) -> dict[str, str]:
+        """Variables that begin with MEMOS_ and that nothing reads, each with the nearest setting ("": none is near).
+
+        Belongs behind the last declaration.
+        """
+        unknown = [name for name in self._values if name.upper().startswith(PREFIX)]
+        return {
+            name: self._find_nearest(name)
+            for name in sorted(unknown)
+            if name not in self.known and name not in _NOT_OF_THE_SERVER
+        }
+
+    def _find_nearest(self, name: str) -> str:
+        wanted = name.upper()
+        bare = wanted.removeprefix(PREFIX)
+        if bare in self.known:
+            return bare
+        near = get_close_matches(bare, [one.removeprefix(PREFIX) for one in self.known], n=1, cutoff=0.7)
+        return next((one for one in sorted(self.known) if near and one.removeprefix(PREFIX) == near[0]), "")
 
     def text(
         self,
@@ -132,6 +162,7 @@ class Environment:
     ) -> str | None:
         shown = f"{help} Also read as `{alias}`." if alias else help
         self.declared.append(Setting(name, kind, default, shown, self._section, secret))
+        self.known |= {name, *([alias] if alias else []), *([f"{name}_FILE"] if secret else [])}
         value = self._values.get(name) or (self._values.get(alias) if alias else None)
         if value:
             self.given.add(name)

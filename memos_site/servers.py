@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def with_servers(argv: list[str]) -> Iterator[None]:
     if not servers.servers:
         yield
         return
+    sys.stderr.write(f"Servers start for this command on the data folder {folder} (MEMOS_DATA_DIR).\n")
     servers.start()
     os.environ.update(servers.urls)
     try:

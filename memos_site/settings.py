@@ -822,6 +822,8 @@ MEMOS_REQUEST_FIGURES_DAYS = env.integer(
 
 # Names of the settings that the environment sets.
 MEMOS_GIVEN = frozenset(env.given)
+# Variables that no setting reads, with the setting that each is nearest to.
+MEMOS_UNKNOWN = env.find_unknown()
 
 if not SECRET_KEY:
     raise ConfigurationError(

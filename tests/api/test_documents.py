@@ -58,6 +58,8 @@ WRONG = [
     ({"title": "t" * 301}, "title", "has more than 300 characters."),
     ({"source": "s" * 2001}, "source", "has more than 2000 characters."),
     ({"session_id": "s" * 129}, "session_id", "has more than 128 characters."),
+    ({"data": []}, "data", "must be an object."),
+    ({"data": {"x": "x" * 524_288}}, "data", "has more than 524288 bytes as JSON."),
     ({"format": "pdf"}, "format", "must be one of text, markdown."),
     ({"metadata": []}, "metadata", "must be an object."),
     ({"metadata": {"k": "x" * 9000}}, "metadata", "has more than 8192 bytes as JSON."),
@@ -292,6 +294,30 @@ def test_a_replacement_that_fails_leaves_the_former_version(alice, monkeypatch):
 
     assert whole(alice) == before
     assert_consistent(alice)
+
+
+def test_data_are_kept_with_the_document_and_carried_by_no_chunk(alice):
+    data = {"content": "A line of a file.\n" * 10_000, "n": [1, 2.5, None]}
+    assert alice.post("/v1/documents", {**PUT, "data": data}).status_code == 200
+
+    found = alice.get("/v1/documents/handbook?namespace=alice").json()["document"]
+    [listed] = alice.get("/v1/documents?namespace=alice").json()["documents"]
+    assert found["data"] == data
+    assert found["metadata"] == listed["metadata"] == {"team": "people"}
+    assert "data" not in listed
+    assert all("data" not in chunk.metadata["document"] for chunk in Memory.objects.across_namespaces())
+
+    alice.post("/v1/documents", PUT)
+    assert alice.get("/v1/documents/handbook?namespace=alice").json()["document"]["data"] == {}
+
+
+def test_the_gate_looks_at_data_too(alice):
+    stored = alice.post("/v1/documents", {**PUT, "data": {"password": "hunter2-hunter2", "kept": 1}}).json()
+
+    data = alice.get("/v1/documents/handbook?namespace=alice").json()["document"]["data"]
+    assert stored["verdict"] == "accept_redacted"
+    assert "hunter2" not in str(data)
+    assert data["kept"] == 1
 
 
 def test_a_document_without_id_gets_one_and_ids_may_hold_slashes(alice):

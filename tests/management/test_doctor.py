@@ -318,3 +318,15 @@ def test_each_language_model_is_tried_once_and_none_while_they_are_off(settings)
         settings.MEMOS_LLM_API_KEY = ""
         found = list(language.language_models())
         assert [(one.status, one.fix) for one in found] == [("warn", "set MEMOS_LLM_API_KEY")] * 2
+
+
+def test_a_variable_that_no_setting_reads_is_named(settings):
+    settings.MEMOS_UNKNOWN = {"MEMOS_LLM_ENABLE": "MEMOS_LLM_ENABLED", "MEMOS_COLOUR": ""}
+
+    _, found = examine()
+
+    status, what, fix = found["settings"]
+    assert status == "warn"
+    assert "MEMOS_LLM_ENABLE is no setting and has no effect." in what
+    assert "MEMOS_LLM_ENABLE: did you mean MEMOS_LLM_ENABLED?" in fix
+    assert "Unset MEMOS_COLOUR" in fix

@@ -64,6 +64,13 @@ def test_socket_paths_are_short_however_deep_the_folder_is(tmp_path):
     assert servers(deep, redis=True).valkey.socket_dir != servers(tmp_path, redis=True).valkey.socket_dir
 
 
+def test_a_command_that_starts_servers_names_their_data_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MEMOS_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("REDIS_URL")
+    with with_servers(["manage.py", "migrate"]):
+        assert f"on the data folder {tmp_path.resolve()}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("argv", [["manage.py"], ["manage.py", "help"], ["manage.py", "migrate", "--help"]])
 def test_commands_that_need_no_server_start_none(tmp_path, monkeypatch, argv):
     monkeypatch.setenv("MEMOS_DATA_DIR", str(tmp_path))

@@ -5,12 +5,15 @@ from rest_framework import serializers
 from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
 from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import DocumentFormat, GateDecision, MemoryState
+from memory.services.ingestion import documents
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.types import NewDocument
 
 MAX_TEXT_CHARS = 1_000_000
 # Every chunk carries it.
 MAX_METADATA_BYTES = 8_192
+# The document alone has it.
+MAX_DATA_BYTES = 524_288
 
 
 def refuse_route_name(document_id: str | None) -> None:
@@ -62,6 +65,13 @@ class DocumentSerializer(serializers.Serializer):
         reserved=(METADATA_KEY,),
         help_text="Anything of your own, returned with every chunk",
     )
+    # DRF takes the fields off the class, so `data` does not hide Serializer.data.
+    data = MetadataField(  # type: ignore[assignment]
+        required=False,
+        default=dict,
+        max_bytes=MAX_DATA_BYTES,
+        help_text="More of your own, which no chunk carries: GET /v1/documents/{document_id} returns it",
+    )
     occurred_at = MomentField(
         required=False, allow_null=True, default=None, help_text="What time it speaks of (ISO 8601); now if left out"
     )
@@ -76,7 +86,7 @@ class DocumentSerializer(serializers.Serializer):
             source=values["source"],
             format=values["format"],
             session=values["session_id"],
-            metadata=values["metadata"],
+            metadata=documents.add_data(values["metadata"], values["data"]),
             occurred_at=values["occurred_at"],
         )
 
@@ -143,6 +153,7 @@ class DocumentWholeSerializer(DocumentRowSerializer):
         allow_null=True, help_text="Of the file that this version was read from: GET /v1/document-files/{file_id}"
     )
     pending_embeddings = serializers.IntegerField(help_text="Chunks that wait for their vector")
+    data = serializers.DictField(help_text="What was put as `data`")  # type: ignore[assignment]
 
 
 class DocumentChunkSerializer(serializers.Serializer):

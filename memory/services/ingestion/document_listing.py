@@ -11,7 +11,7 @@ from django.db.models import Count
 from memory.errors import NotFound
 from memory.models import Document, DocumentChunk, Memory
 from memory.models.paging import page_of
-from memory.services.ingestion.documents import METADATA_KEY
+from memory.services.ingestion.documents import METADATA_KEY, split_data
 from memory.services.ingestion.file_listing import file_in_force
 from memory.types import Scope
 
@@ -46,7 +46,8 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
     pending = memories.awaiting_vector().count()
     file = file_in_force(scope, row)
-    whole = {"file_id": str(file.id) if file else None, "pending_embeddings": pending}
+    _, data = split_data(row.metadata)
+    whole = {"data": data, "file_id": str(file.id) if file else None, "pending_embeddings": pending}
     return {
         "document": {**_to_dict(row, of_document.count()), **whole},
         "chunks": [
@@ -86,6 +87,7 @@ def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UU
 
 def _to_dict(row: Document, chunk_count: int) -> dict[str, Any]:
     """A document as clients see it."""
+    metadata, _ = split_data(row.metadata)
     return {
         "document_id": row.document_id,
         "version": row.version,
@@ -93,7 +95,7 @@ def _to_dict(row: Document, chunk_count: int) -> dict[str, Any]:
         "source": row.source,
         "format": row.format,
         "session_id": row.session or None,
-        "metadata": row.metadata,
+        "metadata": metadata,
         "characters": row.characters,
         "chunk_count": chunk_count,
         "occurred_at": row.occurred_at.isoformat(),

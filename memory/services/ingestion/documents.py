@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -50,6 +50,8 @@ INLINE_CHUNKS = 128
 MAX_SPEAKER_CHARS = 128
 # The key under which a chunk's metadata describes its document.
 METADATA_KEY = "document"
+# Under METADATA_KEY of a document's own metadata, where no client writes: the data that its chunks do not carry.
+_DATA_KEY = "data"
 
 
 def put_document(
@@ -104,6 +106,19 @@ def put_document(
             )
         beside(stored)
     return stored
+
+
+def add_data(metadata: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the metadata of a document that has these data."""
+    return {**metadata, METADATA_KEY: {_DATA_KEY: data}} if data else dict(metadata)
+
+
+def split_data(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the client's metadata of a document, and its data."""
+    own = metadata.get(METADATA_KEY)
+    data = own.get(_DATA_KEY) if isinstance(own, dict) else None
+    rest = {name: value for name, value in metadata.items() if name != METADATA_KEY}
+    return rest, data if isinstance(data, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

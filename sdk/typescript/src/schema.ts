@@ -5877,6 +5877,13 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
+             * @description More of your own, which no chunk carries: GET /v1/documents/{document_id} returns it
+             * @default {}
+             */
+            data?: {
+                [key: string]: unknown;
+            };
+            /**
              * Format: date-time
              * @description What time it speaks of (ISO 8601); now if left out
              */
@@ -5940,6 +5947,10 @@ export interface components {
             file_id: string | null;
             /** @description Chunks that wait for their vector */
             pending_embeddings: number;
+            /** @description What was put as `data` */
+            data: {
+                [key: string]: unknown;
+            };
         };
         /** @description The parts of a candidate's score: the shares of the arms and signals sum to it. */
         Dropped: {

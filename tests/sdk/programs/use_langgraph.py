@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -11,7 +12,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
-from memos_client import MemOS, NotKept
+from memos_client import ChangedByGate, MemOS, NotKept
 from memos_client.langchain import memory_tools
 from memos_client.langgraph import MemOSStore
 from refusals import refused
@@ -102,16 +103,53 @@ def refuse(store: MemOSStore) -> None:
         )
     )
     assert store.get(("notes",), "x") is None
-    assert "8192 bytes" in str(refused(Exception, store.put, ("notes",), "x", {"text": "x" * 9000}))
+    assert "524288 bytes" in str(refused(Exception, store.put, ("notes",), "x", {"text": "x " * 300_000}))
+    for changed in ({"pair": (1, 2)}, {"by": {1: "one"}}, {"number": float("nan")}):
+        assert "JSON" in str(refused(ValueError, store.put, ("notes",), "x", changed))
+    refused(TypeError, store.put, ("notes",), "x", {"at": object()})
     assert "ttl" in str(refused(NotImplementedError, store.batch, [PutOp(("notes",), "x", {"a": 1}, ttl=5)]))
     refused(NotImplementedError, store.put, ("notes",), "x", {"a": 1}, ttl=5)
     refused(NotImplementedError, store.search, (), filter={"tags": ["drink"]})
     assert "$in" in str(refused(NotImplementedError, store.search, (), query="x", filter={"tags": {"$in": ["drink"]}}))
     refused(InvalidNamespaceError, store.batch, [GetOp(("users.ann",), "tea")])
     refused(InvalidNamespaceError, store.batch, [SearchOp(("users.ann",))])
-    store.put(("notes",), "secret", {"password": "hunter2-hunter2", "kept": 1})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        store.put(("notes",), "secret", {"password": "hunter2-hunter2", "kept": 1})
+    assert [one.category for one in told] == [ChangedByGate]
+    assert "'secret'" in str(told[0].message)
     assert "hunter2" not in str(store.get(("notes",), "secret").value)
     assert store.get(("notes",), "secret").value["kept"] == 1
+
+
+def keep_files(ours: BaseStore, theirs: BaseStore) -> None:
+    """Values as long as files, among short ones; namespaces as lists."""
+    lines = [f'Line {number} of a file: émigré 小 \U0001f44d "quoted"\t\\n' for number in range(1500)]
+    values = {
+        "long": {"content": "\n".join(lines), "kind": "file", "size": 3},
+        "lines": {"content": lines[:200], "kind": "file", "size": 9.5},
+        "short": {"content": "A short one about zebras.", "kind": "file", "size": 1},
+        "note": {"content": "Zebras.", "kind": "note", "size": 0},
+    }
+    for store in (ours, theirs):
+        for key, value in values.items():
+            store.put(("files", "ann"), key, value)
+    for key, value in values.items():
+        assert ours.get(["files", "ann"], key).value == value
+    for prefix in (("files",), ["files"], ["files", "ann"], []):
+        for wanted in (None, {"kind": "file"}, {"size": {"$gt": 2}}, {"kind": "file", "size": 3}):
+            expected = places(theirs.search(tuple(prefix), filter=wanted, limit=100)) if prefix else None
+            assert expected is None or places(ours.search(prefix, filter=wanted, limit=100)) == expected, wanted
+            asked = ours.search(prefix, filter=wanted, query="a line of a file, or zebras", limit=100)
+            assert expected is None or places(asked) == expected, (prefix, wanted)
+    assert len(ours.search(("files",), limit=2, offset=1)) == 2
+    assert len(ours.search(("files",), limit=2, offset=1, filter={"kind": "file"})) == 2
+    assert ours.list_namespaces(prefix=["files"]) == [("files", "ann")]
+    ours.put(("files", "ann"), "long", {"content": "Shorter now."})
+    assert ours.get(("files", "ann"), "long").value == {"content": "Shorter now."}
+    for key in values:
+        ours.delete(["files", "ann"], key)
+    assert ours.search(["files"]) == []
 
 
 def is_apart(memos: MemOS, store: MemOSStore) -> None:
@@ -165,6 +203,7 @@ with MemOS() as client:
     own = MemOSStore(client)
     compare(own, InMemoryStore())
     search(own)
+    keep_files(own, InMemoryStore())
     refuse(own)
     is_apart(client, own)
     use_in_a_graph(client, own)

@@ -11,6 +11,7 @@ from memos_client.async_client import AsyncMemOS
 from memos_client.client import MemOS
 from memos_client.errors import (
     APIError,
+    ChangedByGate,
     Conflict,
     ConnectionFailed,
     Forbidden,
@@ -26,6 +27,7 @@ from memos_client.errors import (
 __all__ = [
     "APIError",
     "AsyncMemOS",
+    "ChangedByGate",
     "Conflict",
     "ConnectionFailed",
     "Forbidden",

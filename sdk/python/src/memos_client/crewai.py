@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
 
-from memos_client.adapters import check_kept, missing, recall_hits
+from memos_client.adapters import MOST_TEXT_CHARS, check_kept, missing, recall_hits
 from memos_client.client import MemOS
 from memos_client.errors import NotFound, NotKept
 
@@ -24,7 +24,6 @@ except ImportError as error:
 
 log = logging.getLogger(__name__)
 KEY = "crewai"
-MOST_TEXT_CHARS = 20_000
 MOST_HITS = 50
 PAGE = 200
 

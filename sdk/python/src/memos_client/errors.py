@@ -29,6 +29,10 @@ class NotKept(MemOSError):
         self.quarantine_id = quarantine_id
 
 
+class ChangedByGate(UserWarning):
+    """A text was remembered with marks in place of what the gate takes for a secret."""
+
+
 class APIError(MemOSError):
     """The server refuses a request, and says why.
 

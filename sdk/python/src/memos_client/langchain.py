@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memos_client.adapters import Conversation, MemoryTools, Turn, missing, recall_hits
+from memos_client.adapters import MOST_TEXT_CHARS, Conversation, MemoryTools, Turn, missing, recall_hits
 from memos_client.client import MemOS
 
 try:
@@ -67,7 +67,7 @@ def _turn_of(message: BaseMessage) -> Turn:
     item = message_to_dict(message)
     role = _ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
     content = message.content
-    if isinstance(content, str) and content.strip():
+    if isinstance(content, str) and content.strip() and len(content) <= MOST_TEXT_CHARS:
         del item["data"]["content"]
         return Turn(content, role, item, message.name or "")
     return Turn(message.text.strip() or json.dumps(item["data"], ensure_ascii=False), role, item, message.name or "")

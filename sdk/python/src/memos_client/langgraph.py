@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -37,13 +37,16 @@ except ImportError as error:
 Namespace = tuple[str, ...]
 KEY = "langgraph"
 MOST_HITS = 50
+MOST_LISTED = 100
 MOST_ID_CHARS = 128
 PAGE = 200
+# What chunks may carry (8 KB), with room for what the server adds.
+MOST_METADATA_BYTES = 8_000
 
 
 class MemOSStore(BaseStore):
-    """A BaseStore. An item is a document: its value stands in the metadata (8 KB), its text is what is searched.
-    Stores of other names do not see each other's items.
+    """A BaseStore. An item is a document: its value stands in the metadata, or in the data when it is long (up to
+    512 KB as JSON); its text is what is searched. Stores of other names do not see each other's items.
 
     LangGraph's namespaces order the items of a store and are no wall: people who must not see each other need
     namespaces of MemOS, and a key and a store for each.
@@ -54,8 +57,9 @@ class MemOSStore(BaseStore):
         self.name = name
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Does one after the other. Raises NotKept for a value that the gate keeps out, NotImplementedError for what
-        MemOS does not have: a time to live, lists in a filter, more than 50 hits of a query."""
+        """Does one after the other. Raises NotKept for a value that the gate keeps out, ValueError for one that JSON
+        would change, and NotImplementedError for what MemOS does not have: a time to live, and lists in a
+        filter. Warns with ChangedByGate of a value in which the gate marked secrets."""
         return [self._do(op) for op in ops]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -66,6 +70,7 @@ class MemOSStore(BaseStore):
         if isinstance(op, GetOp):
             return self._get(op.namespace, op.key)
         if isinstance(op, SearchOp):
+            op = op._replace(namespace_prefix=tuple(op.namespace_prefix))
             conditions = to_conditions(op.filter or {}, f"metadata.{KEY}.value")
             return self._search(op, conditions) if op.query else self._list(op)
         if isinstance(op, ListNamespacesOp):
@@ -77,22 +82,25 @@ class MemOSStore(BaseStore):
             found = self.memos.documents.get(self._id_of(namespace, key))
         except NotFound:
             return None
-        return Item(**_fields_of(found["document"]))
+        return _item_of(found["document"])
 
     def _put(self, op: PutOp, value: Mapping[str, Any]) -> None:
         if op.ttl is not None:
             raise NotImplementedError("MemOS keeps items until they are deleted: leave `ttl` out.")
+        _check_json(op.key, value)
         if op.index:
             texts = [text for path in op.index for text in get_text_at_path(value, path)]
         else:
             texts = [f"{name}: {_as_text(part)}" for name, part in value.items()]
         levels = [".".join(op.namespace[:depth]) for depth in range(1, len(op.namespace) + 1)]
-        own = {"store": self.name, "within": levels, "key": op.key, "searched": op.index is not False, "value": value}
+        own = {"store": self.name, "within": levels, "key": op.key, "searched": op.index is not False}
+        is_long = len(json.dumps({**own, "value": value}, ensure_ascii=False).encode()) > MOST_METADATA_BYTES
         done = self.memos.documents.put(
             "\n".join(texts).strip() or op.key,
             document_id=self._id_of(op.namespace, op.key),
             session_id=self._session,
-            metadata={KEY: own},
+            metadata={KEY: {**own, "long": True} if is_long else {**own, "value": value}},
+            **({"data": value} if is_long else {}),
         )
         check_kept(f"The value of {op.key!r}", done)
 
@@ -104,21 +112,36 @@ class MemOSStore(BaseStore):
         own = {"kind": "document", f"metadata.{KEY}.store": self.name, f"metadata.{KEY}.searched": True}
         if op.namespace_prefix:
             own[f"metadata.{KEY}.within"] = {"contains": ".".join(op.namespace_prefix)}
-        found = self.memos.recall(str(op.query), top_k=MOST_HITS, filter={"and": [own, *conditions]})["hits"]
-        best: dict[tuple[Namespace, str], float] = {}
-        for hit in found:
-            best.setdefault(_place_of(hit["metadata"]), hit["relevance"])
-        if len(found) == MOST_HITS and op.offset + op.limit > len(best):
-            raise NotImplementedError(f"A query reaches the best {len(best)} items: ask for fewer, or narrow it.")
-        chosen = list(best.items())[op.offset : op.offset + op.limit]
-        items = ((self._get(*place), relevance) for place, relevance in chosen)
-        return [SearchItem(**item.dict(), score=relevance) for item, relevance in items if item]
+        # A long value is in no chunk: it is compared once it is read.
+        short = [{"or": [{f"metadata.{KEY}.long": True}, {"and": conditions}]}] if conditions else []
+        seen: list[str] = []
+        items: list[SearchItem] = []
+        while True:
+            others = [{"not": {"metadata.document.document_id": {"in": some}}} for some in _lists(seen)]
+            found = self.memos.recall(str(op.query), top_k=MOST_HITS, filter={"and": [own, *short, *others]})["hits"]
+            new: dict[str, tuple[tuple[Namespace, str], float]] = {}
+            for hit in found:
+                place = _place_of(hit["metadata"])
+                new.setdefault(hit["metadata"]["document"]["document_id"], (place, hit["relevance"]))
+            for place, relevance in new.values():
+                item = self._get(*place)
+                if item and holds(item.value, op.filter or {}):
+                    items.append(SearchItem(**item.dict(), score=relevance))
+                if len(items) == op.offset + op.limit:
+                    return items[op.offset :]
+            if len(found) < MOST_HITS:
+                return items[op.offset :]
+            seen += new
 
     def _list(self, op: SearchOp) -> list[SearchItem]:
         depth = len(op.namespace_prefix)
-        rows = (_fields_of(one) for one in self._documents())
-        fits = (r for r in rows if r["namespace"][:depth] == op.namespace_prefix and holds(r["value"], op.filter or {}))
-        return [SearchItem(**row) for row in islice(fits, op.offset, op.offset + op.limit)]
+        there = (one for one in self._documents() if _place_of(one["metadata"])[0][:depth] == op.namespace_prefix)
+        if not op.filter:
+            there = islice(there, op.offset, op.offset + op.limit)
+        items = (self._get(*_place_of(one["metadata"])) if _is_long(one) else _item_of(one) for one in there)
+        fits = (item for item in items if item and holds(item.value, op.filter or {}))
+        chosen = islice(fits, op.offset, op.offset + op.limit) if op.filter else fits
+        return [SearchItem(**item.dict()) for item in chosen]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         there = {_place_of(one["metadata"])[0] for one in self._documents()}
@@ -156,10 +179,33 @@ def _place_of(metadata: Mapping[str, Any]) -> tuple[Namespace, str]:
     return tuple(own["within"][-1].split(".")), own["key"]
 
 
-def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def _lists(names: Sequence[str]) -> list[Sequence[str]]:
+    """The names in lists that a filter takes."""
+    return [names[start : start + MOST_LISTED] for start in range(0, len(names), MOST_LISTED)]
+
+
+def _is_long(document: Mapping[str, Any]) -> bool:
+    return bool(document["metadata"][KEY].get("long"))
+
+
+def _item_of(document: Mapping[str, Any]) -> Item:
     namespace, key = _place_of(document["metadata"])
-    dates = {name: document[name] for name in ("created_at", "updated_at")}
-    return {"namespace": namespace, "key": key, "value": document["metadata"][KEY]["value"], **dates}
+    value = document["data"] if _is_long(document) else document["metadata"][KEY]["value"]
+    return Item(
+        namespace=namespace,
+        key=key,
+        value=value,
+        created_at=document["created_at"],
+        updated_at=document["updated_at"],
+    )
+
+
+def _check_json(key: str, value: Mapping[str, Any]) -> None:
+    """Raises ValueError for a value that would come back as another, and TypeError for one that JSON does not have."""
+    if json.loads(json.dumps(value)) != value:
+        raise ValueError(
+            f"The value of {key!r} is not what JSON keeps: use dicts with text as keys, lists and numbers."
+        )
 
 
 def _matches(condition: MatchCondition, namespace: Namespace) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memos_client import types
-from memos_client.adapters import Conversation, Turn, missing
+from memos_client.adapters import MOST_TEXT_CHARS, Conversation, Turn, missing
 from memos_client.client import MemOS
 
 try:
@@ -19,11 +19,15 @@ except ImportError as error:
     raise missing("The OpenAI Agents SDK", "openai-agents") from error
 
 KEY = "openai_agents"
+# What stands in the place of a field that was kept out. Arguments are JSON.
+_NOTES = {"output": "Not remembered: the gate of MemOS keeps it out.", "arguments": "{}", "input": "Not remembered."}
 _ROLES = {"user": "user", "assistant": "agent", "system": "system", "developer": "system"}
 
 
 class MemOSSession(SessionABC):
-    """The items of a conversation, each a memory. What is popped or cleared is archived, and can be restored."""
+    """The items of a conversation, each a memory, or several if it is long. What is popped or cleared is archived,
+    and can be restored. When the gate keeps a call of a tool or its output out, a note stands in its place, so that
+    each call has its output."""
 
     def __init__(self, memos: MemOS, session_id: str, session_settings: SessionSettings | None = None) -> None:
         self.session_id = session_id
@@ -32,10 +36,12 @@ class MemOSSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         latest = resolve_session_limit(limit, self.session_settings)
-        return [_item_of(one) for one in await asyncio.to_thread(self._conversation.read, latest)]
+        items = [_item_of(one) for one in await asyncio.to_thread(self._conversation.read, latest)]
+        # An output that was released from the quarantine takes the place of the note that stands for it.
+        return list({_identify(item, place): item for place, item in enumerate(items)}.values())
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Raises NotKept when the gate keeps one out."""
+        """Raises NotKept when the gate keeps a message out; the other items are remembered."""
         await asyncio.to_thread(self._conversation.add, [_turn_of(item) for item in items])
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -50,11 +56,25 @@ def _turn_of(item: Mapping[str, Any]) -> Turn:
     """The item; a plain content stands in the text alone, so that a correction of the memory corrects it."""
     role = _ROLES.get(str(item.get("role")), "tool")
     content = item.get("content")
-    if isinstance(content, str) and content.strip():
+    if isinstance(content, str) and content.strip() and len(content) <= MOST_TEXT_CHARS:
         return Turn(content, role, {name: value for name, value in item.items() if name != "content"})
     parts = content if isinstance(content, list) else []
     texts = [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
-    return Turn("\n".join(texts).strip() or json.dumps(item, ensure_ascii=False), role, item)
+    text = content if isinstance(content, str) and content.strip() else "\n".join(texts)
+    return Turn(text.strip() or json.dumps(item, ensure_ascii=False), role, item, substitute=_substitute_of(item))
+
+
+def _substitute_of(item: Mapping[str, Any]) -> Turn | None:
+    """A call of a tool, or its output, with a note in the place of what the gate may keep out."""
+    notes = {name: note for name, note in _NOTES.items() if name in item}
+    if "call_id" not in item or not notes:
+        return None
+    noted = {**item, **notes}
+    return Turn(json.dumps(noted, ensure_ascii=False), "tool", noted)
+
+
+def _identify(item: Mapping[str, Any], place: int) -> tuple[Any, ...]:
+    return (item.get("type"), item["call_id"]) if item.get("call_id") else (place,)
 
 
 def _item_of(memory: types.Memory) -> Any:

@@ -14,6 +14,8 @@ Moment = datetime | str
 Identity = UUID | str
 # Seconds that the server may take to read a large file through before it answers.
 READING = 120.0
+# Seconds that the vectors of a long text or of many may take besides.
+EMBEDDING = 60.0
 
 
 class Message(TypedDict, total=False):
@@ -130,7 +132,8 @@ class ChangeOptions(TypedDict, total=False):
 
 
 class DocumentOptions(TypedDict, total=False):
-    """`document_id`: your own name for it; given again, it replaces the version before."""
+    """`document_id`: your own name for it; given again, it replaces the version before. `metadata` are returned with
+    every chunk, `data` by `documents.get` alone."""
 
     namespace: str
     document_id: str
@@ -139,6 +142,7 @@ class DocumentOptions(TypedDict, total=False):
     source: str
     session_id: str
     metadata: Mapping[str, Any]
+    data: Mapping[str, Any]
     occurred_at: Moment
     idempotency_key: str
 
@@ -161,7 +165,7 @@ def remember_all(
     items: Sequence[Mapping[str, Any]], namespace: str | None, key: str | None
 ) -> Request[types.IngestedBatch]:
     filled = [{**without_none({"namespace": namespace}), **item} for item in items]
-    return Request("POST", "/v1/ingest/batch", body={"items": filled}, once=True, key=key)
+    return Request("POST", "/v1/ingest/batch", body={"items": filled}, once=True, patience=EMBEDDING, key=key)
 
 
 def recall(query: str, options: Mapping[str, Any]) -> Request[types.Found]:
@@ -224,7 +228,7 @@ def reset_session(session_id: str, namespace: str, *, dry_run: bool) -> Request[
 
 def put_document(text: str, options: Mapping[str, Any]) -> Request[types.StoredDocument]:
     body, key = _split(options)
-    return Request("POST", "/v1/documents", body={**body, "text": text}, once=True, key=key)
+    return Request("POST", "/v1/documents", body={**body, "text": text}, once=True, patience=EMBEDDING, key=key)
 
 
 def list_documents(

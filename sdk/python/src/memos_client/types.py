@@ -2834,6 +2834,7 @@ class DocumentRequest(TypedDict):
     source: NotRequired[str]
     session_id: NotRequired[str]
     metadata: NotRequired[dict[str, Any]]
+    data: NotRequired[dict[str, Any]]
     occurred_at: NotRequired[str | None]
 
 
@@ -2867,6 +2868,7 @@ class DocumentWhole(TypedDict):
     updated_at: str
     file_id: str | None
     pending_embeddings: int
+    data: dict[str, Any]
 
 
 class Dropped(TypedDict):
