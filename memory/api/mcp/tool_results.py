@@ -55,10 +55,10 @@ def describe_hits(answer: Answer, limit: int) -> dict[str, Any]:
 
 def describe_memory(answer: Answer, offset: int, limit: int) -> dict[str, Any]:
     """One memory: its text from `offset` on, and where it goes on if that has more than `limit` characters."""
-    whole = {"memory": _memory(answer), "note": NOTE}
+    whole: dict[str, Any] = {"memory": _memory(answer), "note": NOTE}
     if offset == 0 and size_of(whole) <= limit:
         return whole
-    rest = fit({"memory": {**whole["memory"], "text": ""}, "note": NOTE}, limit // 2)
+    rest: dict[str, Any] = fit({"memory": _memory(answer) | {"text": ""}, "note": NOTE}, limit // 2)
     text, following = part_of(answer["text"], offset, limit - size_of(rest) - PART_FIELDS)
     rest["memory"] |= {"text": text, "offset": offset, "next_offset": following}
     return rest

@@ -88,7 +88,7 @@ def _count(raw: Any) -> int:
 def _find(raw: dict[str, Any]) -> Exported:
     """An entry of the activity: what was asked and answered, in its title, its details or its interactions."""
     named = _CONVERSATION.search(raw.get("titleUrl") or "")
-    texts = [(_USER, _PROMPTED.sub("", raw.get("title") or ""))]
+    texts: list[tuple[str, Any]] = [(_USER, _PROMPTED.sub("", raw.get("title") or ""))]
     for detail in raw.get("details") or ():
         texts.append((_USER if detail.get("name") == "Request" else _ASSISTANT, detail.get("value")))
     for pair in raw.get("userInteractions") or ():

@@ -100,7 +100,7 @@ class MemOSStore(BaseStore):
             document_id=self._id_of(op.namespace, op.key),
             session_id=self._session,
             metadata={KEY: {**own, "long": True} if is_long else {**own, "value": value}},
-            **({"data": value} if is_long else {}),
+            data=dict(value) if is_long else {},
         )
         check_kept(f"The value of {op.key!r}", done)
 
@@ -121,8 +121,8 @@ class MemOSStore(BaseStore):
             found = self.memos.recall(str(op.query), top_k=MOST_HITS, filter={"and": [own, *short, *others]})["hits"]
             new: dict[str, tuple[tuple[Namespace, str], float]] = {}
             for hit in found:
-                place = _place_of(hit["metadata"])
-                new.setdefault(hit["metadata"]["document"]["document_id"], (place, hit["relevance"]))
+                metadata: Mapping[str, Any] = hit["metadata"]
+                new.setdefault(metadata["document"]["document_id"], (_place_of(metadata), hit["relevance"]))
             for place, relevance in new.values():
                 item = self._get(*place)
                 if item and holds(item.value, op.filter or {}):
@@ -136,11 +136,11 @@ class MemOSStore(BaseStore):
     def _list(self, op: SearchOp) -> list[SearchItem]:
         depth = len(op.namespace_prefix)
         there = (one for one in self._documents() if _place_of(one["metadata"])[0][:depth] == op.namespace_prefix)
-        if not op.filter:
-            there = islice(there, op.offset, op.offset + op.limit)
-        items = (self._get(*_place_of(one["metadata"])) if _is_long(one) else _item_of(one) for one in there)
+        page = (op.offset, op.offset + op.limit)
+        asked = there if op.filter else islice(there, *page)
+        items = (self._get(*_place_of(one["metadata"])) if _is_long(one) else _item_of(one) for one in asked)
         fits = (item for item in items if item and holds(item.value, op.filter or {}))
-        chosen = islice(fits, op.offset, op.offset + op.limit) if op.filter else fits
+        chosen = islice(fits, *page) if op.filter else fits
         return [SearchItem(**item.dict()) for item in chosen]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
