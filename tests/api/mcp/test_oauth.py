@@ -101,7 +101,7 @@ def test_a_token_is_for_this_door_alone(issuer, alice):
 
 
 def test_api_keys_open_it_still(issuer, alice):
-    assert len(ask(alice.client, "tools/list")["tools"]) == 10
+    assert len(ask(alice.client, "tools/list")["tools"]) == 8
     assert issuer.asked == []
 
 
