@@ -21,13 +21,14 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from memory import caller
+from memory.api.composed_names import compose_names
 from memory.api.permissions import scope_needed
 from memory.deadline import within
 from memory.enums import AccessScope
 from memory.postgresql import reach
 from memory.services.replica.reads import note_write_of, read_for
 from memory.services.tenancy.namespaces import existing_scope, scope_for
-from memory.types import Access, Idempotency, Scope
+from memory.types import Access, Idempotency, Scope, compose_name
 
 MAX_IDEMPOTENCY_KEY = 200
 
@@ -81,6 +82,7 @@ class MemosViewSet(ViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
+        kwargs = {name: compose_name(value) if isinstance(value, str) else value for name, value in kwargs.items()}
         with within(settings.MEMOS_REQUEST_SECONDS):
             response = super().dispatch(request, *args, **kwargs)
             # Whoever was not let in is not asked again who they are.
@@ -122,10 +124,11 @@ class MemosViewSet(ViewSet):
         return str(getattr(self.request._request, "request_id", ""))
 
     def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
-        """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
+        """Returns the validated values, with names in one Unicode form. Raises ValidationError, which answers 400 with
+        every field that is wrong."""
         # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
         plain = data.dict() if isinstance(data, QueryDict) else data
-        return dict(_validators.of(serializer_class).run_validation(plain))
+        return dict(_validators.of(serializer_class).run_validation(compose_names(plain)))
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
