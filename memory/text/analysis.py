@@ -78,7 +78,7 @@ FUNCTION_CHARACTERS = frozenset(
 # Marks that search leaves out: those of Latin and Greek letters, stress and the dots of ё, Arabic and Hebrew vowels,
 # and the variants of signs.
 _MARKS = regex.compile(
-    r"(?<=[A-Za-z\xaa-\u02af\u0370-\u03ff\u1f00-\u1fff][\u0300-\u036f]*)[\u0300-\u036f]"
+    r"(?<=[A-Za-z\xaa-\u02af\u0370-\u03ff\u1f00-\u1fff])[\u0300-\u036f]+"
     r"|(?<=е)\u0308|(?<=[аеёиоуыэюяіїє]\u0308?)[\u0300\u0301]"
     r"|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06ed]"
     r"|[\u200c\u200d\xad\u0640\u20d0-\u20ff\ufe00-\ufe0f]"

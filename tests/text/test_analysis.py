@@ -170,6 +170,8 @@ def test_a_long_chinese_text_stays_unigrams_and_bigrams() -> None:
 @example("\u1680x\u2028y\u0085")
 @example("ﷺ" * 70)
 @example("𠀀𠀁")
+@example("a" + "\u0301\u0483" * 4_000)
+@example("ก" + "\u0e31" * 4_000)
 @settings(max_examples=300, deadline=None)
 def test_terms_hold_no_white_space_are_bounded_and_the_same_each_time(text: str) -> None:
     found = terms(text)
