@@ -36,8 +36,9 @@ def find_zone(namespace_id: int | None, *, user_id: uuid.UUID | None = None, ask
 
 def zone_of(namespace_id: int | None) -> tzinfo:
     """Returns the zone of the namespace's policy; without a namespace, the server's."""
-    name = settings.MEMOS_POLICY["timezone"] if namespace_id is None else in_force(namespace_id).policy.timezone
-    return read_zone(name)
+    if namespace_id is None:
+        return read_zone(str(settings.MEMOS_POLICY["timezone"]))
+    return read_zone(in_force(namespace_id).policy.timezone)
 
 
 def _find_name(user_id: uuid.UUID) -> str:
