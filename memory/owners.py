@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from memory.enums import Role
@@ -37,10 +37,11 @@ class Owners:
         other = "user_id" if role == Role.AGENT else "agent_id"
         return Owners({name: value for name, value in self.ids.items() if name != other})
 
-    def name_session(self, moment: datetime) -> str:
-        """The session that what they say at that moment belongs to: the run, else the day, of the first of them."""
+    def name_session(self, moment: datetime, zone: tzinfo | None = None) -> str:
+        """Returns the session that what they say at that moment belongs to: the run, else the day of `zone` (None:
+        UTC), of the first of them."""
         of = next((self.ids[name] for name in OWNERS[:3] if name in self.ids), None)
-        run = self.ids.get("run_id") or session_of_day(moment)
+        run = self.ids.get("run_id") or session_of_day(moment, zone)
         name = f"{of}/{run}" if of else run
         # A session of this name would be taken for a document's chunks.
         if len(name) <= _MAX_SESSION_CHARS and not name.startswith(SESSION_PREFIX):

@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memory.conf import Environment
+from memory.conf import ConfigurationError, Environment
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
+from memory.text.zones import DEFAULT_ZONE, problem_of_zone
 
 Value = bool | int | float | str
 
@@ -25,7 +26,8 @@ RELEVANCE_FLOOR = 0.04
 class Knob:
     """One governed value. `choices` for words; `minimum`..`maximum` for numbers; `setting` is its environment name.
 
-    A word without choices is the name of a model, `provider/model`, or "" for the one of the settings.
+    A word without choices is the name of a time zone (`is_zone`) or of a model, `provider/model`, or "" for the one of
+    the settings.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Knob:
     minimum: float = 0.0
     maximum: float = 0.0
     setting: str = ""
+    is_zone: bool = False
 
     @property
     def range(self) -> Sentence:
@@ -44,6 +47,8 @@ class Knob:
             return Sentence(_("true or false"))
         if self.choices:
             return Sentence(_("one of %(choices)s"), choices=", ".join(self.choices))
+        if self.is_zone:
+            return Sentence(_("the IANA name of a time zone, such as Europe/Vienna"))
         if self.is_model:
             return Sentence(_("the name of a model as provider/model, or empty for the server's"))
         ends = {"low": f"{self.minimum:g}", "high": f"{self.maximum:,.15g}"}
@@ -54,7 +59,7 @@ class Knob:
     @property
     def is_model(self) -> bool:
         """Whether it is the name of a model."""
-        return isinstance(self.default, str) and not self.choices
+        return isinstance(self.default, str) and not self.choices and not self.is_zone
 
     @property
     def fractional(self) -> bool:
@@ -66,6 +71,8 @@ class Knob:
             right = isinstance(value, bool)
         elif self.choices:
             right = isinstance(value, str) and value in self.choices
+        elif self.is_zone:
+            right = problem_of_zone(value) is None
         elif self.is_model:
             right = isinstance(value, str) and (not value or MODEL_NAME.fullmatch(value) is not None)
         elif isinstance(value, bool) or not isinstance(value, int | float):
@@ -85,7 +92,10 @@ class Knob:
             return env.flag(self.setting, self.default, help_text)
         if isinstance(self.default, str):
             shown = "MEMOS_LLM_MODEL" if self.is_model else None
-            return env.text(self.setting, self.default, help_text, choices=self.choices, shown=shown)
+            value = env.text(self.setting, self.default, help_text, choices=self.choices, shown=shown)
+            if self.is_zone and (problem := problem_of_zone(value)):
+                raise ConfigurationError(f"{self.setting}={value!r} {problem}")
+            return value
         if isinstance(self.default, float):
             return env.number(self.setting, self.default, help_text, minimum=self.minimum, maximum=self.maximum)
         return env.integer(self.setting, self.default, help_text, minimum=int(self.minimum), maximum=int(self.maximum))
@@ -101,6 +111,12 @@ _DOLLARS: Final[dict[str, Any]] = {"unit": _("US dollars"), "maximum": 10_000_00
 _TOKENS: Final[dict[str, Any]] = {"unit": _("tokens"), "maximum": 10**15}
 
 KNOBS: tuple[Knob, ...] = (
+    _knob(
+        "timezone",
+        DEFAULT_ZONE,
+        _("the time zone in which days begin: for words like yesterday, the dates of answers, and sessions by day."),
+        is_zone=True,
+    ),
     _knob("gate.strict", False, _("a turn below the worth threshold stays out of long-term memory.")),
     _knob(
         "gate.worth_threshold",

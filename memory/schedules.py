@@ -22,6 +22,7 @@ class Entry:
 SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: check marks of vectors", "memory.tasks.check_embedded_marks", 60),
+    Entry("memos: renew terms", "memory.tasks.renew_terms", 1),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
     Entry("memos: keep up HNSW indexes", "memory.tasks.keep_up_hnsw_indexes", 1),
     Entry("memos: forget index changes", "memory.tasks.forget_index_changes", 30),

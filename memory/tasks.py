@@ -39,6 +39,7 @@ from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
 from memory.services.imports import uploads
 from memory.services.index import changes, hnsw_indexes, marks, missing_vectors
+from memory.services.index import renew_terms as term_renewal
 from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
@@ -134,6 +135,12 @@ def check_embedded_marks() -> int:
     if changed:
         log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
     return changed
+
+
+@job
+def renew_terms() -> int:
+    """Renews the terms that an earlier version of MemOS has stored; returns of how many memories."""
+    return term_renewal.renew_terms(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
 
 
 @job

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memory.enums import AccessScope, GateDecision, ShareLevel
@@ -66,14 +67,27 @@ class Scope:
     request_id: str = ""
 
 
-def session_of_day(moment: datetime) -> str:
-    """The session of what names none: one for each day, named by its UTC date, such as `2026-11-22`."""
-    return moment.astimezone(UTC).date().isoformat()
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """Returns the moment as told in `zone`; unchanged where `zone` would show the year 0 or 10000."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def session_of_day(moment: datetime, zone: tzinfo | None = None) -> str:
+    """Returns the session of what names none: one for each day of `zone` (None: UTC), such as `2026-11-22`."""
+    return in_zone(moment, zone or UTC).date().isoformat()
+
+
+def compose_name(name: str) -> str:
+    """Returns the one form (NFC) in which names, ids and sessions are stored and looked up."""
+    return unicodedata.normalize("NFC", name)
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A turn to be remembered, already validated."""
+    """A turn to be remembered, already validated. Its session and speaker are composed."""
 
     session: str
     role: str
@@ -81,6 +95,10 @@ class NewMemory:
     speaker: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
     occurred_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "session", compose_name(self.session))
+        object.__setattr__(self, "speaker", compose_name(self.speaker))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import tzinfo
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 from memory.enums import Degradation
 from memory.retrieval.filters import Filter, FilterError, parse
 from memory.text.json_values import fault_of
+from memory.text.zones import problem_of_zone, read_zone
 
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
@@ -126,6 +128,26 @@ class MomentField(serializers.DateTimeField):
         if not isinstance(value, str) or "\0" in value:
             self.fail("invalid")
         return super().to_internal_value(value)
+
+
+@extend_schema_field({"type": "string", "maxLength": 100, "nullable": True})
+class ZoneField(serializers.Field):
+    """Takes the IANA name of a time zone, and gives the zone."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = (
+            "In which days begin (IANA name): for words like yesterday, the dates of the answer and the session of the "
+            "day; left out: the zone of the key's user, else the policy's `timezone`"
+        )
+        super().__init__(**{"required": False, "allow_null": True, "default": None, "help_text": help_text, **options})
+
+    def to_internal_value(self, data: Any) -> tzinfo:
+        if problem := problem_of_zone(data):
+            raise serializers.ValidationError(problem)
+        return read_zone(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "default": {}})

@@ -28,6 +28,7 @@ class Policy:
     Days, hours and minutes are lengths of time; shares are from 0 to 1; 0 switches a limit off.
     """
 
+    timezone: str
     strict: bool
     worth_threshold: float
     personal_data: str
@@ -62,6 +63,7 @@ class Policy:
     def of(cls, values: Mapping[str, Any]) -> Policy:
         """The policy of values by their keys, all of them given and right."""
         return cls(
+            timezone=values["timezone"],
             strict=values["gate.strict"],
             worth_threshold=values["gate.worth_threshold"],
             personal_data=values["gate.personal_data"],

@@ -23,6 +23,7 @@ from memory.governance.update_score import (
 )
 from memory.text.analysis import is_cjk, terms
 from memory.text.cues import is_negated
+from memory.text.disowned import disowns, find_denied_claim
 from memory.text.endings import Ending, find_endings, telling_terms
 from memory.text.english_verbs import SIMPLE_PAST
 from memory.text.moods import Mood, find_moods
@@ -138,11 +139,12 @@ Cosines = Callable[[str, Sequence[str]], Sequence[float] | None]
 @dataclass(frozen=True, slots=True)
 class Earlier(Generic[Key]):
     """Holds statements of earlier memories, oldest first, and the links between memories, as `successions` (newer,
-    older)."""
+    older). `conversation`: those of the session of the newer memory."""
 
     statements: Mapping[Key, Sequence[Statement]]
     near: Collection[Key] = ()
     named: Collection[Key] = ()
+    conversation: Collection[Key] = ()
     successions: Collection[tuple[Key, Key]] = ()
 
 
@@ -160,12 +162,15 @@ def settle(
     decided.
     """
     settled: Settled[Key] = Settled()
+    disowning = _list_disowning(new)
     for said in new:
         if said.by_agent:
             continue
         if time.thread_time() > until:
             break
         ended = _end_things(settled, key, said, earlier) or _correct_named(settled, said, earlier)
+        if said.turn in disowning:
+            ended = _take_back_claims(settled, said, earlier) or ended
         linked = None if ended else _find_former(said, earlier, measure_cosines)
         if linked is not None:
             settled.linked.append(linked)
@@ -179,7 +184,10 @@ def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
     """Lists the terms that find what the statements end or deny: one set for each ending and denial."""
     told = [said.text for said in statements if not said.by_agent]
     found = [ending.terms for text in told for ending in find_endings(text)]
-    return [wanted for wanted in (*found, *map(find_denied_terms, told)) if wanted]
+    disowning = _list_disowning(statements)
+    denied = [find_denied_claim(said.text) for said in statements if said.turn in disowning]
+    claims = [telling_terms(claim) for claim in denied if claim]
+    return [wanted for wanted in (*found, *claims, *map(find_denied_terms, told)) if wanted]
 
 
 def is_update(statement: Statement) -> bool:
@@ -197,6 +205,36 @@ def _correct_named(settled: Settled[Key], said: Statement, earlier: Earlier[Key]
                 settled.retired.append(Retired(key, old.start, old.end, said, decision))
                 done = True
     return done
+
+
+def _list_disowning(statements: Sequence[Statement]) -> frozenset[int]:
+    """Lists the turns in which a person disowns what was said."""
+    own = [said for said in statements if not said.by_agent]
+    return frozenset(said.turn for said in own if disowns([said.text]))
+
+
+def _take_back_claims(settled: Settled[Key], said: Statement, earlier: Earlier[Key]) -> bool:
+    """Retires the claims of the conversation that `said` denies, in a turn that disowns them; returns whether there
+    were any."""
+    claim = find_denied_claim(said.text)
+    ending = Ending(claim, request=True) if claim else None
+    if ending is None or not ending.terms:
+        return False
+    found = [
+        (key, old, span)
+        for key in earlier.conversation
+        for old in earlier.statements.get(key, ())
+        if not old.by_agent and is_of_speaker(old.text) and not is_negated(old.text) and not find_moods(old.text)
+        if _means(ending, said, old) and (span := _find_span(ending, old))
+    ]
+    if len({key for key, _, _ in found}) > MAX_ENDED:
+        return False
+    decision = Decision(TAKEN_BACK, OUTRIGHT)
+    for key, old, span in found:
+        start, end = old.span(*span)
+        settled.linked.append(Linked(key, start, end, said, decision))
+        settled.retired.append(Retired(key, start, end, said, decision))
+    return bool(found)
 
 
 def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earlier[Key]) -> bool:

@@ -6,14 +6,16 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
+from memory.types import compose_name
+
 MAX_NAME_CHARS = 128
 
 
 def name(value: str) -> str:
-    """The name of a namespace or session: 1 to 128 characters."""
+    """Reads the name of a namespace or session: 1 to 128 characters."""
     if not value.strip() or len(value) > MAX_NAME_CHARS or "\0" in value:
         raise ArgumentTypeError(f"a name has 1 to {MAX_NAME_CHARS} characters")
-    return value
+    return compose_name(value)
 
 
 def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:

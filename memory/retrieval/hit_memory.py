@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
 from typing import Any
 
 from memory.retrieval.near_duplicates import Words
+from memory.types import in_zone
 
 # The later text is cut to this length when it is shown with the earlier one.
 MAX_TOLD_CHARS = 200
@@ -67,6 +68,15 @@ class HitMemory:
 
     def __post_init__(self) -> None:
         self.id_text = str(self.id)
+
+    def in_zone(self, zone: tzinfo) -> HitMemory:
+        """Returns the same memory, whose times are told in `zone`."""
+        return replace(
+            self,
+            occurred_at=in_zone(self.occurred_at, zone),
+            later=[replace(one, occurred_at=in_zone(one.occurred_at, zone)) for one in self.later],
+            retired_by=[replace(one, occurred_at=in_zone(one.occurred_at, zone)) for one in self.retired_by],
+        )
 
     @property
     def words(self) -> Words:

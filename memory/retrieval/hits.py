@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from sys import intern
 from typing import Any
 
@@ -50,6 +50,10 @@ class Hit:
     restated_by: Sequence[uuid.UUID] = ()
     replaces: uuid.UUID | None = None
     excerpt: Excerpt | None = None
+
+    def in_zone(self, zone: tzinfo) -> Hit:
+        """Returns the same hit, whose times are told in `zone`."""
+        return replace(self, memory=self.memory.in_zone(zone))
 
     @property
     def id(self) -> uuid.UUID:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -139,6 +140,9 @@ class _ConditionWriter:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
+        if column is MemoryField.TEXT and not str(value).isascii():
+            # Texts are kept in the form in which they came, filters are composed.
+            name = f"normalize({name}, NFC)"
         if operator is Operator.CONTAINS:
             return f"strpos({name}, {self._bind(value, kind)}) > 0"
         if operator is Operator.ICONTAINS:
@@ -156,8 +160,11 @@ class _ConditionWriter:
         stored = "(" + " -> ".join(["m.metadata", *(self._bind(key, "text") for key in keys)]) + ")"
         if operator is Operator.EXISTS:
             return f"({stored} IS {'NOT ' if value else ''}NULL)"
-        if isinstance(value, tuple):
-            return f"{stored} = ANY({self._bind([_json(item) for item in value], 'text[]')}::jsonb[])"
+        forms = [_json(form) for item in (value if isinstance(value, tuple) else (value,)) for form in _forms(item)]
+        if isinstance(value, tuple) or (operator is Operator.EQ and len(forms) > 1):
+            return f"{stored} = ANY({self._bind(forms, 'text[]')}::jsonb[])"
+        if operator is Operator.NE and len(forms) > 1:
+            return f"{stored} <> ALL({self._bind(forms, 'text[]')}::jsonb[])"
         if operator is Operator.CONTAINS:
             return f"{stored} @> {self._bind(_json([value]), 'jsonb')}"
         if operator in (Operator.EQ, Operator.NE):
@@ -173,6 +180,13 @@ class _ConditionWriter:
         name = f"filter_{len(self.parameters)}"
         self.parameters[name] = value
         return f"%({name})s::{kind}"
+
+
+def _forms(value: Any) -> set[Any]:
+    """Returns the forms of Unicode in which metadata may hold a value."""
+    if not isinstance(value, str) or value.isascii():
+        return {value}
+    return {unicodedata.normalize(form, value) for form in ("NFC", "NFD")}
 
 
 def _json(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from memory.kinds import KIND_SQL
 from memory.providers.embedding.interface import Pending
 from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
-from memory.text.analysis import terms
+from memory.text.analysis import asked_terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
 from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
@@ -132,7 +132,7 @@ def question(
     requests: np.ndarray | None = None,
     embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
 ) -> Question:
-    """Makes a question with its distinct index terms, in order; "last week" is reckoned from `now`.
+    """Makes a question with its distinct index terms, in order; "last week" is reckoned from `now`, in its zone.
 
     `vector` may still be in the making: the question is read and its words are searched meanwhile.
     """
@@ -145,13 +145,13 @@ def question(
     )
     return Question(
         text=text,
-        terms=list(dict.fromkeys(terms(text))),
+        terms=list(dict.fromkeys(asked_terms(text))),
         embedded=vector,
         model_id=model_id,
         familiarity=familiarity,
         predicate=predicate,
         wants=wants,
-        spans=spans(text, now),
+        spans=spans(text, now, now.tzinfo or UTC),
         holding_at=holding_at,
         as_of=as_of,
         valid_at=valid_at,

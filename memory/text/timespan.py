@@ -31,6 +31,7 @@ from memory.text.timewords import (
     ZH_RULES,
     number,
 )
+from memory.types import in_zone
 
 # Phrases that are read; a question that names more is a list of dates.
 MOST_PHRASES = 8
@@ -64,7 +65,7 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
     if not CUE.search(text):
         return []
     text = unicodedata.normalize("NFKC", text)
-    now = _move(now, zone)
+    now = in_zone(now, zone)
     here = now.replace(tzinfo=None)
     found: list[tuple[int, int, list[CalendarSpan]]] = []
     tried = 0
@@ -80,14 +81,6 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
                 found.append((begin, end, parts))
     found.sort(key=lambda entry: entry[0])
     return [span for begin, end, parts in found for span in _widen(text, (begin, end), parts, now)]
-
-
-def _move(moment: datetime, zone: tzinfo) -> datetime:
-    """Convert `moment` to `zone`; return it unchanged where `zone` would show the year 0 or 10000."""
-    try:
-        return moment.astimezone(zone)
-    except OverflowError:
-        return moment
 
 
 def _resolve(name: str, match: re.Match[str], here: datetime) -> list[CalendarSpan]:

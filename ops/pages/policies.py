@@ -27,6 +27,7 @@ EXAMPLES = 20
 FIELD = "value:"
 LABELS: dict[str, Words] = {
     "gate.strict": gettext_lazy("Strict gate"),
+    "timezone": gettext_lazy("Time zone"),
     "gate.worth_threshold": gettext_lazy("Worth threshold"),
     "gate.personal_data": gettext_lazy("Personal data"),
     "gate.secrets": gettext_lazy("Secrets"),
@@ -85,6 +86,7 @@ CHOICES: dict[str, Words] = {
     "model": gettext_lazy("Read by rules and a language model"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
+    (gettext_lazy("When a day begins"), ("timezone",)),
     (gettext_lazy("What is let in"), ("gate.",)),
     (gettext_lazy("What contradicts or repeats"), ("conflicts.", "duplicates.")),
     (gettext_lazy("What counts as an answer"), ("retrieval.", "index")),

@@ -42,13 +42,6 @@ def test_a_wrong_parameter_is_named(alice, query, field):
     assert answer.json()["error"]["detail"][0]["field"] == field
 
 
-def test_words_that_are_not_indexed_are_refused(alice):
-    answer = alice.get("/v1/memories", namespace="alice", text="the of and 的")
-
-    assert answer.status_code == 400
-    assert "no word that is indexed" in answer.json()["error"]["message"]
-
-
 def test_who_may_not_is_refused(alice, bob, olga, make_tenant, remember):
     remember(alice, "Tea is at five.")
 
@@ -94,6 +87,10 @@ TASTED, MILK = "Teas were tasted at nine.", "Milk was bought."
         ({"text": "nine taste"}, [TASTED]),
         ({"text": "喝茶"}, [CHINESE]),
         ({"text": "nothing of this"}, []),
+        ({"text": "is at"}, [COFFEE, TEA]),
+        ({"text": "Will"}, []),
+        ({"text": "们"}, [CHINESE]),
+        ({"text": "👍"}, []),
         ({"state": "archived"}, []),
         ({"pinned": "false", "review": "false", "current": "true", "text": "milk"}, [MILK]),
         ({"pinned": "true"}, []),
@@ -103,6 +100,16 @@ TASTED, MILK = "Teas were tasted at nine.", "Milk was bought."
 )
 def test_what_a_filter_leaves(world, query, expected):
     assert listed(world, **query) == expected
+
+
+def test_names_and_symbols_are_listed_by_their_words(alice, remember):
+    texts = ["I met Will in Wels.", "I will learn C++.", "C# is easier.", "Die Straße ist lang.", "Blood group A+."]
+    for text in texts:
+        remember(alice, text)
+    asked = ["Will", "C++", "C#", "strasse", "A+"]
+
+    assert [listed(alice, text=words) for words in asked] == [[text] for text in texts]
+    assert listed(alice, text="will", state="any") == [texts[1], texts[0]]
 
 
 def test_archived_ones_are_listed_when_they_are_asked_for(world):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -80,12 +81,12 @@ class BankViewSet(MemosViewSet):
     )
     def retain(self, request: Request, bank_id: str) -> Response:
         values = self.valid(RetainSerializer, request.data)
-        now = timezone.now()
+        now = self.now_in(bank_id)
         key = self._key(values)
         scope = self.scope(bank_id)
         turns = []
         for item in values["items"]:
-            session = item["document_id"] or session_of_day(item["timestamp"] or now)
+            session = item["document_id"] or session_of_day(item["timestamp"] or now, now.tzinfo)
             metadata = _metadata(item, values["document_tags"] or [])
             turns.append((scope, NewMemory(session, Role.USER, item["content"], "", metadata, item["timestamp"])))
         done = ingest_batch(turns, now=now, idempotency=key)
@@ -113,7 +114,8 @@ class BankViewSet(MemosViewSet):
         if scope is None or roles == []:
             return Response({"results": []})
         least = values["min_scores"] or {}
-        found = search(scope, replace(_ask(values, roles), min_relevance=min(max(least.get("final") or 0.0, 0.0), 1.0)))
+        ask = _ask(values, roles, now=self.now_in(bank_id))
+        found = search(scope, replace(ask, min_relevance=min(max(least.get("final") or 0.0, 0.0), 1.0)))
         near = [hit for hit in found.hits if _reaches(hit, least)]
         results = [{**_describe_hit(hit), "scores": _describe_scores(hit)} for hit in _fit(near, values["max_tokens"])]
         return Response({"results": results})
@@ -137,10 +139,10 @@ class BankViewSet(MemosViewSet):
             "response_schema": values["response_schema"],
             "max_tokens": limit and min(max(limit, LEAST_ANSWER_TOKENS), MOST_ANSWER_TOKENS),
         }
-        ask = _ask(values, None)
+        ask = _ask(values, None, now=self.now_in(bank_id))
         said = "\n".join(part for part in (values["query"], values["context"]) if part)
         terms = choose_terms(scope, asked, [NewMemory("", Role.USER, said)])
-        sources = find_sources(scope, ask, session=session_of_day(ask.now), terms=terms)
+        sources = find_sources(scope, ask, session=session_of_day(ask.now, ask.zone), terms=terms)
         with Slot(self.access.actor) if terms.model else nullcontext():
             answer = reply(sources, None).answer
         cited = {quote.memory_id for quote in answer.quotes}
@@ -210,12 +212,12 @@ def _metadata(item: Mapping[str, Any], document_tags: Sequence[str]) -> dict[str
     return {**(item["metadata"] or {}), **({tags.KEY: own} if own else {})}
 
 
-def _ask(values: Mapping[str, Any], roles: list[Role] | None) -> Ask:
+def _ask(values: Mapping[str, Any], roles: list[Role] | None, *, now: datetime) -> Ask:
     conditions = [tags.filter_by(values["tags"], values["tags_match"] or tags.TagMatch.ANY)]
     if roles:
         conditions.append({"role": {"in": [role.value for role in roles]}})
     where: Filter | None = parse({"and": [one for one in conditions if one]}) if any(conditions) else None
-    return Ask(text=values["query"], top_k=BUDGETS[values["budget"] or "mid"], now=timezone.now(), where=where)
+    return Ask(text=values["query"], top_k=BUDGETS[values["budget"] or "mid"], now=now, where=where)
 
 
 def _roles(types: Sequence[str] | None) -> list[Role] | None:

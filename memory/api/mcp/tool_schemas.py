@@ -40,7 +40,8 @@ _MOMENT = "(ISO 8601)"
 _NAMESPACE = _text(
     "Whose memory it is; leave it out where the key reaches just one namespace", minLength=1, maxLength=128
 )
-_SESSION = _text("The conversation; left out: that of the day, named by its UTC date", minLength=1, maxLength=128)
+_SESSION = _text("The conversation; left out: that of the day, named by its date", minLength=1, maxLength=128)
+_ZONE = _text("In which the user's days begin: an IANA name such as Europe/Vienna", maxLength=100)
 _REASON = _text("Why, for the audit log", minLength=1, maxLength=MAX_REASON_CHARS)
 _REVISION = {
     "type": "integer",
@@ -66,6 +67,7 @@ _QUESTION = {
     "top_k": _number(1, 50, "Memories to bring back"),
     "filter": _FILTER,
     **_WHEN,
+    "timezone": _ZONE,
 }
 _MESSAGE = an_object(
     {"role": _ROLES, "content": _text(maxLength=MAX_TEXT_CHARS), "name": _text("Who says it", maxLength=128)},
@@ -85,6 +87,7 @@ ADD_INPUT = an_object(
         "namespace": _NAMESPACE,
         "session_id": _SESSION,
         "role": {**_ROLES, "description": "Which side said `text`; left out: user"},
+        "timezone": _ZONE,
         **_CONTENTS,
         "idempotency_key": _REPEAT_KEY,
     },

@@ -88,9 +88,9 @@ class Mem0ViewSet(MemosViewSet):
 
         Returns what became of them and the memories that were made.
         """
-        now = timezone.now()
         scope = self.own_scope(create=True)
         assert scope is not None
+        now = self.now_in(scope.namespace)
         owners = Owners.read(values)
         extra = {EXPIRATION: values["expiration_date"]} if values.get("expiration_date") else {}
         turns = []
@@ -100,7 +100,7 @@ class Mem0ViewSet(MemosViewSet):
                 continue
             own = owners.of_role(message["role"]) if split else owners
             metadata = {**(values["metadata"] or {}), **extra, **own.ids}
-            session = owners.name_session(values.get("timestamp") or now)
+            session = owners.name_session(values.get("timestamp") or now, now.tzinfo)
             turns.append((scope, NewMemory(session, message["role"], content.text, message["name"] or "", metadata,
                                            values.get("timestamp"))))  # fmt: skip
         if not turns:
@@ -114,7 +114,9 @@ class Mem0ViewSet(MemosViewSet):
         if scope is None:
             return []
         where = filters.join(where, *narrow(values))
-        ask = Ask(values["query"], top_k, timezone.now(), where=where, min_relevance=values["threshold"] or 0.0)
+        ask = Ask(
+            values["query"], top_k, self.now_in(scope.namespace), where=where, min_relevance=values["threshold"] or 0.0
+        )
         hits = search(scope, ask).hits
         changes = find_last_changes(scope, [hit.id for hit in hits])
         return [

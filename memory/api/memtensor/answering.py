@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -170,8 +169,8 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         # First where it is remembered, and the session is.
         first = list_cubes(values, "writable_cube_ids")[:1] if values["add_message_on_answer"] else []
         reached = self._reached = self.reach([*first, *read], values["user_id"])
-        now = timezone.now()
-        session = reached.name_session(values["session_id"], now)
+        now = self.now_in(reached.names[0][1])
+        session = reached.name_session(values["session_id"], now, now.tzinfo)
         limit = values["max_tokens"]
         asked = {
             "namespace": reached.names[0][1],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from rest_framework.exceptions import ValidationError
 
@@ -45,12 +45,12 @@ class Reached:
     def of_user(self) -> bool:
         return self.where is not None
 
-    def name_session(self, session: str | None, moment: datetime) -> str:
+    def name_session(self, session: str | None, moment: datetime, zone: tzinfo | None = None) -> str:
         """The session of what is said at that moment: where users share a namespace, each has sessions of its own."""
         if not self.of_user:
-            return session or session_of_day(moment)
+            return session or session_of_day(moment, zone)
         ids = {"user_id": self.user_id, **({"run_id": session} if session else {})}
-        return Owners(ids).name_session(moment)
+        return Owners(ids).name_session(moment, zone)
 
 
 class CubeNames:

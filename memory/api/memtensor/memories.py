@@ -38,7 +38,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     def add_memories(self, values: Mapping[str, Any]) -> Response:
         """Remembers the messages in each of the cubes, all or nothing."""
         reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
-        now = timezone.now()
+        now = self.now_in(reached.names[0][1])
         kept = {name: values[name] for name in _KEPT if values[name] is not None}
         tags = {filters.TAGS: values["custom_tags"]} if values["custom_tags"] else {}
         metadata = {**(values["info"] or {}), **kept, **tags, filters.USER: values["user_id"]}
@@ -48,7 +48,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
             left_out |= set(content.left_out) if content else set()
             if content is None or not content.text:
                 continue
-            session = reached.name_session(values["session_id"], message["chat_time"] or now)
+            session = reached.name_session(values["session_id"], message["chat_time"] or now, now.tzinfo)
             turns.append(
                 NewMemory(session, message["role"], content.text, message["name"] or "", metadata, message["chat_time"])
             )
@@ -112,7 +112,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
         """The memories of each cube that answer, best first."""
         if not places:
             return []
-        ask = Ask(query, top_k, timezone.now(), where=where, min_relevance=least or 0.0)
+        ask = Ask(query, top_k, self.now_in(places[0].scope.namespace), where=where, min_relevance=least or 0.0)
         hits = search_across([place.scope for place in places], ask).hits
         cubes = []
         for place in places:
@@ -163,11 +163,11 @@ class MemoryDoors(CubeNames, MemosViewSet):
         known = {row["id"] for row in rows if not reached.of_user or filters.find_user(row) == values["user_id"]}
         if unknown := [one for one in named if str(one) not in known]:
             raise ValidationError({"retrieved_memory_ids": f"{unknown[0]} is no memory of these cubes."})
-        now = timezone.now()
+        now = self.now_in(reached.names[0][1])
         about = {FEEDBACK_ON: [str(one) for one in named]} if named else {}
         metadata = {**(values["info"] or {}), **about, filters.USER: values["user_id"]}
         said_at = values["feedback_time"]
-        session = reached.name_session(values["session_id"], said_at or now)
+        session = reached.name_session(values["session_id"], said_at or now, now.tzinfo)
         turn = NewMemory(session, Role.USER, values["feedback_content"], "", metadata, said_at)
         done = ingest_batch([(place.scope, turn) for place in places], now=now, idempotency=idempotency)
         kept = [

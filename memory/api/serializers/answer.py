@@ -51,7 +51,7 @@ class AnswerFields(QuestionFields):
         required=False,
         min_length=1,
         max_length=128,
-        help_text="The session whose window and summary come along; left out: that of the day, named by its UTC date",
+        help_text="The session whose window and summary come along; left out: that of the day, named by its date",
     )
     model = StrictCharField(
         required=False,

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
+from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField, ZoneField
 from memory.api.message_fields import MAX_TEXT_CHARS, Content, ContentField, RoleField
 from memory.enums import GateDecision, Role
 from memory.types import NewMemory, Outcome, session_of_day
@@ -44,7 +44,7 @@ class IngestSerializer(serializers.Serializer):
         required=False,
         min_length=1,
         max_length=128,
-        help_text="The conversation it was said in; left out: that of the day, named by its UTC date: 2026-11-22",
+        help_text="The conversation it was said in; left out: that of the day, named by its date: 2026-11-22",
     )
     role = RoleField(required=False, default=Role.USER.value)
     text = StrictCharField(required=False, min_length=1, max_length=MAX_TEXT_CHARS, help_text="What was said or done")
@@ -61,6 +61,7 @@ class IngestSerializer(serializers.Serializer):
     occurred_at = MomentField(
         required=False, allow_null=True, default=None, help_text="When it was said (ISO 8601); now if left out"
     )
+    timezone = ZoneField(help_text="In which the day of a session without `session_id` begins (IANA name)")
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         problems = _shape_problems(data) if isinstance(data, Mapping) else {}
@@ -74,8 +75,11 @@ class IngestSerializer(serializers.Serializer):
 
     @staticmethod
     def to_turns(values: dict[str, Any], *, now: datetime) -> Told:
-        """The validated turn, or each message that holds text, as services take it; and what is skipped."""
-        session = values.get("session_id") or session_of_day(values["occurred_at"] or now)
+        """Returns the validated turn, or each message that holds text, as services take it; and what is skipped.
+
+        Days are those of the zone of `now`.
+        """
+        session = values.get("session_id") or session_of_day(values["occurred_at"] or now, now.tzinfo)
         common = {"session": session, "metadata": values["metadata"], "occurred_at": values["occurred_at"]}
         if "messages" not in values:
             memory = NewMemory(role=values["role"], text=values["text"], speaker=values["speaker"], **common)

@@ -18,6 +18,8 @@ def _schema_of(knob: Knob) -> dict[str, Any]:
         return {**described, "type": "boolean"}
     if knob.choices:
         return {**described, "type": "string", "enum": list(knob.choices)}
+    if knob.is_zone:
+        return {**described, "type": "string", "maxLength": 100}
     if knob.is_model:
         return {**described, "type": "string", "maxLength": 240}
     kind = "number" if knob.fractional else "integer"

@@ -13,6 +13,7 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
     StrictUUIDField,
+    ZoneField,
 )
 from memory.api.serializers.explanation import DroppedSerializer, RerankDebugSerializer
 from memory.api.serializers.pack import BreakpointSerializer, ChunkSerializer, ContextPackSerializer
@@ -41,6 +42,7 @@ class QuestionFields(serializers.Serializer):
         default=None,
         help_text="What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)",
     )
+    timezone = ZoneField()
 
 
 class RetrievalFields(QuestionFields):
@@ -89,7 +91,7 @@ class QuerySerializer(RetrievalFields):
         required=False,
         min_length=1,
         max_length=128,
-        help_text="Whose window and summary come along; left out: that of the day, named by its UTC date: 2026-11-22",
+        help_text="Whose window and summary come along; left out: that of the day, named by its date: 2026-11-22",
     )
     max_tokens = StrictIntegerField(
         min_value=1,

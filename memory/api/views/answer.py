@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -95,7 +96,7 @@ class AnsweringViewSet(CubesBeside):
         self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
     ) -> Reply | tuple[AnswerSources, Exchange | None]:
         """The reply, where there is one already; else what it is to be made from."""
-        session = values.get("session_id") or session_of_day(ask.now)
+        session = values.get("session_id") or session_of_day(ask.now, ask.zone)
         # Judged also where nothing is to be stored under it.
         idempotency = self.idempotency()
         beside = self.list_beside(values)
@@ -205,15 +206,15 @@ class AnswerViewSet(AnsweringViewSet):
 
     def _read_question(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self.valid(QuestionSerializer, request.data)
-        ask = build_answer_ask(values, values["query"])
-        session = values.get("session_id") or session_of_day(ask.now)
+        ask = build_answer_ask(values, values["query"], now=self.now_in(values["namespace"], values["timezone"]))
+        session = values.get("session_id") or session_of_day(ask.now, ask.zone)
         question = NewMemory(session=session, role=Role.USER, text=values["query"])
         return values, [question] if values["remember"] else [], ask
 
 
-def build_answer_ask(values: Mapping[str, Any], query: str) -> Ask:
-    """What is searched for the sake of an answer: it is kept as a pack."""
-    return replace(build_ask({**values, "query": query}), dry_run=False)
+def build_answer_ask(values: Mapping[str, Any], query: str, *, now: datetime) -> Ask:
+    """Returns what is searched for the sake of an answer: it is kept as a pack."""
+    return replace(build_ask({**values, "query": query}, now=now), dry_run=False)
 
 
 def choose_terms(scope: Scope | None, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from datetime import datetime, tzinfo
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -13,6 +14,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -21,13 +23,15 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from memory import caller
+from memory.api.composed_names import compose_names
 from memory.api.permissions import scope_needed
 from memory.deadline import within
 from memory.enums import AccessScope
 from memory.postgresql import reach
 from memory.services.replica.reads import note_write_of, read_for
 from memory.services.tenancy.namespaces import existing_scope, scope_for
-from memory.types import Access, Idempotency, Scope
+from memory.services.tenancy.zones import find_zone
+from memory.types import Access, Idempotency, Scope, compose_name
 
 MAX_IDEMPOTENCY_KEY = 200
 
@@ -81,6 +85,7 @@ class MemosViewSet(ViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
+        kwargs = {name: compose_name(value) if isinstance(value, str) else value for name, value in kwargs.items()}
         with within(settings.MEMOS_REQUEST_SECONDS):
             response = super().dispatch(request, *args, **kwargs)
             # Whoever was not let in is not asked again who they are.
@@ -122,10 +127,11 @@ class MemosViewSet(ViewSet):
         return str(getattr(self.request._request, "request_id", ""))
 
     def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
-        """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
+        """Returns the validated values, with names in one Unicode form. Raises ValidationError, which answers 400 with
+        every field that is wrong."""
         # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
         plain = data.dict() if isinstance(data, QueryDict) else data
-        return dict(_validators.of(serializer_class).run_validation(plain))
+        return dict(_validators.of(serializer_class).run_validation(compose_names(plain)))
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
@@ -135,6 +141,12 @@ class MemosViewSet(ViewSet):
         """The caller's scope in `namespace`; None when it is not there and the caller reaches all. Raises NotFound."""
         scope = existing_scope(self.access, name=namespace, request_id=self.request_id)
         return self._note_namespace(scope) if scope else None
+
+    def now_in(self, namespace: str | None, asked: tzinfo | None = None) -> datetime:
+        """Returns the present in the zone of the request: the one it asks for, its user's or the namespace's."""
+        there = existing_scope(self.access, name=namespace) if namespace else None
+        zone = find_zone(there.namespace_id if there else None, user_id=self.access.user_id, asked=asked)
+        return timezone.now().astimezone(zone)
 
     def _note_namespace(self, scope: Scope) -> Scope:
         self._namespace_ids.add(scope.namespace_id)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import StreamingHttpResponse
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -48,6 +47,7 @@ class ChatViewSet(AnsweringViewSet):
 
     def _read_turns(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self.valid(ChatSerializer, request.data)
-        session = values.get("session_id") or session_of_day(timezone.now())
+        now = self.now_in(values["namespace"], values["timezone"])
+        session = values.get("session_id") or session_of_day(now, now.tzinfo)
         turns = ChatSerializer.to_turns(values, session=session)
-        return values, turns, build_answer_ask(values, turns[-1].text[:MAX_QUESTION_CHARS])
+        return values, turns, build_answer_ask(values, turns[-1].text[:MAX_QUESTION_CHARS], now=now)

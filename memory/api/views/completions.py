@@ -4,7 +4,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
@@ -36,7 +37,7 @@ from memory.services.gateway.completions import ChatCompletion, complete, contex
 from memory.services.gateway.models import choose_model, list_models
 from memory.services.gateway.turns import ChatTurn, recall
 from memory.services.tenancy.namespaces import only_namespace
-from memory.types import session_of_day
+from memory.types import compose_name, session_of_day
 
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
@@ -113,14 +114,15 @@ class ChatCompletionViewSet(OpenAIViewSet):
         values = self.valid(ChatCompletionSerializer, request.data)
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
-        place = _place(request, values)
-        namespace = place.namespace or only_namespace(self.access) or _missing_namespace()
+        namespace = _name_namespace(request, values) or only_namespace(self.access) or _missing_namespace()
+        now = self.now_in(namespace)
+        session = _name_session(request, values, now)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
         there = self.scope_if_there(namespace)
         # Before a namespace is made: a request that is refused makes none.
         model = choose_model(values["model"], there.namespace_id if there else None)
         scope = there or self.scope(namespace)
-        turn = ChatTurn(scope, place.session, values["messages"], timezone.now, beside)
+        turn = ChatTurn(scope, session, values["messages"], partial(timezone.localtime, timezone=now.tzinfo), beside)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]
         return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
@@ -143,18 +145,13 @@ class ModelViewSet(OpenAIViewSet):
         return Response(_model(choose_model(model).label))
 
 
-@dataclass(frozen=True, slots=True)
-class _Addressed:
-    """Where the request says that it belongs; `namespace` is None where it does not."""
-
-    namespace: str | None
-    session: str
+def _name_namespace(request: Request, values: Mapping[str, Any]) -> str | None:
+    return _read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
 
 
-def _place(request: Request, values: Mapping[str, Any]) -> _Addressed:
-    metadata = values["metadata"] or {}
-    session = _read_name(request, SESSION_HEADER, metadata, SESSION) or _session_of(values["user"])
-    return _Addressed(_read_name(request, NAMESPACE_HEADER, metadata, NAMESPACE), session)
+def _name_session(request: Request, values: Mapping[str, Any], now: datetime) -> str:
+    named = _read_name(request, SESSION_HEADER, values["metadata"] or {}, SESSION)
+    return named or _session_of(values["user"], now)
 
 
 def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
@@ -165,7 +162,7 @@ def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field
         return None
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or "\0" in name:
         raise ValidationError({place: f"must be a text of 1 to {MAX_NAME} characters."})
-    return name
+    return compose_name(name)
 
 
 def _list_cubes(request: Request, metadata: Mapping[str, Any]) -> Any:
@@ -185,11 +182,11 @@ def _read_cubes(request: Request, metadata: Mapping[str, Any]) -> list[uuid.UUID
         raise ValidationError({place: error.detail}) from error
 
 
-def _session_of(user: str | None) -> str:
+def _session_of(user: str | None, now: datetime) -> str:
     """The session of a user, the same every day; without one, that of the day."""
     if not user:
-        return session_of_day(timezone.now())
-    name = f"user:{user}"
+        return session_of_day(now, now.tzinfo)
+    name = compose_name(f"user:{user}")
     return name if len(name) <= MAX_NAME else f"user:{hashlib.sha256(user.encode()).hexdigest()}"
 
 

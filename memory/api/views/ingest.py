@@ -38,7 +38,7 @@ class IngestViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         now = timezone.now()
         values = self.valid(IngestSerializer, request.data)
-        told = IngestSerializer.to_turns(values, now=now)
+        told = IngestSerializer.to_turns(values, now=self.now_in(values["namespace"], values["timezone"]))
         done = ingest_batch(self._items(values["namespace"], told), now=now, idempotency=self.idempotency())
         return Response({**ItemOutcomeSerializer.of(told, done.outcomes), "degraded": done.degraded})
 
@@ -52,7 +52,7 @@ class IngestViewSet(MemosViewSet):
     def batch(self, request: Request) -> Response:
         now = timezone.now()
         items = self.valid(IngestBatchSerializer, request.data)["items"]
-        told = [IngestSerializer.to_turns(item, now=now) for item in items]
+        told = [IngestSerializer.to_turns(item, now=self.now_in(item["namespace"], item["timezone"])) for item in items]
         turns = [turn for item, one in zip(items, told, strict=True) for turn in self._items(item["namespace"], one)]
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())
         outcomes = iter(done.outcomes)

@@ -52,6 +52,6 @@ class ProtocolViewSet(MemosViewSet):
     def query(self, request: Request) -> Response:
         values = self.valid(GroupQuerySerializer, request.data)
         scope = self.scope_if_there(values["group_id"])
-        found = protocol.recall(scope, query=values["query"], now=timezone.now()) if scope else []
+        found = protocol.recall(scope, query=values["query"], now=self.now_in(scope.namespace)) if scope else []
         degraded = [] if scope else [NAMESPACE_UNKNOWN]
         return Response({"results": [asdict(recalled) for recalled in found], "degraded": degraded})

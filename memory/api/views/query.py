@@ -31,8 +31,8 @@ class QueryViewSet(CubesBeside):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(QuerySerializer, request.data)
-        ask = build_ask(values)
-        session = values.get("session_id") or session_of_day(ask.now)
+        ask = build_ask(values, now=self.now_in(values["namespace"], values["timezone"]))
+        session = values.get("session_id") or session_of_day(ask.now, ask.zone)
         beside = self.find_beside(values["cubes"], home=values["namespace"])
         # Beside cubes there is no answer of nothing: the namespace is one of those that are searched.
         scope = self.scope(values["namespace"], create=False) if beside else self.scope_if_there(values["namespace"])

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -40,7 +39,7 @@ class RetrievalViewSet(MemosViewSet):
         ask = Ask(
             text=values["query"][:MAX_QUERY_CHARS],
             top_k=setting["top_k"],
-            now=timezone.now(),
+            now=self.now_in(values["knowledge_id"]),
             where=values["filter"],
             min_relevance=setting["score_threshold"] or 0.0,
         )

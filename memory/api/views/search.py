@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -49,10 +49,13 @@ class SearchViewSet(MemosViewSet):
         if values["cubes"]:
             return Response(self._search_cubes(values))
         scope = self.scope_if_there(values["namespace"])
-        found = search(scope, build_ask(values)) if scope else NOTHING_FOUND
+        found = search(scope, self._ask(values)) if scope else NOTHING_FOUND
         return Response(_body(found, dry_run=values["dry_run"]))
 
     count_requests = staticmethod(count_cubes)
+
+    def _ask(self, values: Mapping[str, Any]) -> Ask:
+        return build_ask(values, now=self.now_in(values.get("namespace"), values["timezone"]))
 
     def _search_cubes(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a search of cubes, and of a namespace beside them, answers."""
@@ -60,7 +63,7 @@ class SearchViewSet(MemosViewSet):
         if "namespace" in values and values["namespace"] not in names:
             names.insert(0, values["namespace"])
         scopes = [self.scope(name, create=False) for name in names]
-        found = search_across(scopes, build_ask(values))
+        found = search_across(scopes, self._ask(values))
         owners = name_owners(found.hits)
         return {
             "hits": [
@@ -114,7 +117,8 @@ class SearchBatchViewSet(MemosViewSet):
         data = {**defaults, **question} if isinstance(question, Mapping) else question
         try:
             values = self.valid(SearchSerializer, data)
-            return _Read(self.scope_if_there(values["namespace"]), build_ask(values))
+            now = self.now_in(values["namespace"], values["timezone"])
+            return _Read(self.scope_if_there(values["namespace"]), build_ask(values, now=now))
         except (ValidationError, MemosError) as error:
             return error
 
@@ -146,12 +150,12 @@ def _body(found: SearchResult, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def build_ask(values: Mapping[str, Any]) -> Ask:
-    """The validated fields that every question has, as the services take them."""
+def build_ask(values: Mapping[str, Any], *, now: datetime) -> Ask:
+    """Returns the validated fields that every question has, as the services take them."""
     return Ask(
         text=values["query"],
         top_k=values["top_k"],
-        now=timezone.now(),
+        now=now,
         where=values["filter"],
         as_of=values["as_of"],
         valid_at=values["valid_at"],

@@ -28,5 +28,9 @@ class WhyViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(WhySerializer, request.data)
         scope = self.scope(values["namespace"], create=False)
-        diagnosis = why(scope, build_ask(values), memory_id=values["memory_id"])
+        diagnosis = why(
+            scope,
+            build_ask(values, now=self.now_in(values["namespace"], values["timezone"])),
+            memory_id=values["memory_id"],
+        )
         return Response(asdict(diagnosis))

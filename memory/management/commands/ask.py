@@ -17,6 +17,7 @@ from memory.retrieval.filters import Condition, MemoryField, Operator
 from memory.retrieval.hits import Hit
 from memory.services.recall.search import Ask, find
 from memory.services.tenancy.namespaces import scope_of_existing
+from memory.services.tenancy.zones import zone_of
 
 MAX_QUESTION_CHARS = 2_000
 MAX_COLUMNS = 140
@@ -43,7 +44,8 @@ class Command(BaseCommand):
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
             where = None if session is None else Condition(MemoryField.SESSION, Operator.EQ, session)
-            asked = Ask(question, top_k, timezone.now(), where=where, dry_run=True)
+            now = timezone.now().astimezone(zone_of(scope.namespace_id))
+            asked = Ask(question, top_k, now, where=where, dry_run=True)
             answer = find(scope, asked)
         except MemosError as error:
             raise CommandError(error.message) from error

@@ -41,8 +41,8 @@ BATCH_TOKENS = 1_500
 CONTEXT_TURNS = 4
 
 _READ = (
-    "id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by", "retired_spans",
-    "content_hash", "review",
+    "id", "namespace", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by",
+    "retired_spans", "content_hash", "review",
 )  # fmt: skip
 
 

@@ -22,11 +22,12 @@ from memory.services.index.embedding import Embedded
 from memory.services.index.entries import Indexed
 from memory.services.jobs import queue
 from memory.services.tenancy import quota
+from memory.services.tenancy.zones import zone_of
 from memory.text.fact_wording import agree
 from memory.text.facts import Fact, bears
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
-from memory.types import Scope
+from memory.types import Scope, in_zone
 
 # Who links facts to turns, and puts them away with these.
 ACTOR = "rule:facts"
@@ -41,8 +42,9 @@ _Key = tuple[str, str, str]
 
 
 def turn_of(memory: Memory) -> Turn:
-    """A memory as a turn to be read: what of it holds."""
-    return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, memory.occurred_at)
+    """Returns what of a memory holds, as a turn to be read, told in the namespace's zone."""
+    said = in_zone(memory.occurred_at, zone_of(memory.namespace_id))
+    return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, said)
 
 
 def lock_as_read(scope: Scope, read: Mapping[uuid.UUID, tuple[bytes, list[int]]]) -> bool:

@@ -43,7 +43,18 @@ _PEOPLE = (Role.USER,)
 # The statements of this many memories of a session are embedded together.
 READ_AHEAD = 16
 # Fields that are read of earlier memories.
-_READ = ("namespace", "role", "speaker", "text", "context", "metadata", "state", "content_hash", "retired_spans")
+_READ = (
+    "namespace",
+    "session",
+    "role",
+    "speaker",
+    "text",
+    "context",
+    "metadata",
+    "state",
+    "content_hash",
+    "retired_spans",
+)
 # This key of a memory's metadata names the ids of the memories that it is feedback on; at most MAX_NAMED are compared.
 FEEDBACK_ON = "feedback_on"
 MAX_NAMED = 200
@@ -173,6 +184,7 @@ def decide(comparison: MemoryComparison) -> None:
         {one.pk: statements_of(one) for one in comparison.earlier},
         comparison.near,
         list_named(memory),
+        [one.pk for one in comparison.earlier if one.session == memory.session],
         _list_successions(comparison),
     )
     measure = partial(statement_vectors.measure_cosines, active_model())

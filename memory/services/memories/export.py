@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from memory.errors import InvalidInput
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet
 from memory.retrieval.filters import Filter
-from memory.services.memories.read import MemoryFilter, list_sources, meet, narrow_rows, to_dict
-from memory.text.analysis import terms
+from memory.services.memories.read import MemoryFilter, hold_words, list_sources, meet, narrow_rows, to_dict
 from memory.types import Scope
 
 PAGE = 500
@@ -24,8 +22,6 @@ def export_pages(
 
     Each page is a statement of its own: nothing is locked or held open while a slow client reads. A memory that is
     there all the while comes once. What is recorded meanwhile is left out; what changes comes as it was or as it is.
-
-    Raises InvalidInput when `wanted.words` holds no word.
     """
     rows = _narrow(Memory.objects.in_scope(scope), wanted, where, now=now)
     newest = Memory.objects.in_scope(scope).order_by("-pk").values_list("pk", flat=True).first()
@@ -40,12 +36,7 @@ def export_pages(
 def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, where: Filter | None, *, now: datetime) -> MemoryQuerySet:
     rows = narrow_rows(rows, wanted, now=now)
     if wanted.words is not None:
-        found = set(terms(wanted.words))
-        if not found:
-            raise InvalidInput(
-                "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
-            )
-        rows = rows.filter(terms__contains=sorted(found))
+        rows = hold_words(rows, wanted.words)
     return meet(rows, where)
 
 

@@ -18,7 +18,7 @@ from django.db.models.lookups import Exact
 from psycopg.errors import QueryCanceled
 
 from memory.enums import MemoryKind, MemoryState
-from memory.errors import InvalidInput, NotFound, SearchTimedOut
+from memory.errors import NotFound, SearchTimedOut
 from memory.kinds import kind_of
 from memory.models import (
     HOLDS_ON,
@@ -83,7 +83,7 @@ def list_memories(
     """Returns a page of the namespace's memories, newest recorded first, and the cursor of the next one (None: no next
     page).
 
-    Counts nothing. Raises InvalidInput when `words` contains no word, SearchTimedOut when too many rows had to be read.
+    Counts nothing. Raises SearchTimedOut when too many rows had to be read.
     """
     with _limit_time():
         page, following = page_of(_select(scope, wanted, now=now), wanted.limit)
@@ -329,13 +329,9 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
 def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> MemoryQuerySet:
     """Narrows the page to memories with all the words; part of a transaction, whose planning it changes."""
     found = set(terms(wanted.words or ""))
-    if not found:
-        raise InvalidInput(
-            "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
-        )
-    if wanted.state != MemoryState.ACTIVE:
+    if not found or wanted.state != MemoryState.ACTIVE:
         # Only active memories have postings; each memory keeps its terms.
-        return rows.filter(terms__contains=sorted(found))
+        return hold_words(rows, wanted.words or "")
     postings = Posting.objects.in_scope(scope)
     if wanted.cursor is not None:
         postings = postings.filter(memory_id__lt=wanted.cursor)
@@ -353,6 +349,13 @@ def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> Mem
     identities = list(page.order_by("-memory_id").values_list("memory_id", flat=True)[: wanted.limit + 1])
     _plan(in_order=False)
     return Memory.objects.in_scope(scope).filter(pk__in=identities)
+
+
+def hold_words(rows: MemoryQuerySet, words: str) -> MemoryQuerySet:
+    """Narrows `rows` to memories with all the words, without the postings; words that are not indexed (the, of, 的,
+    emoji) are searched for as they are written."""
+    found = set(terms(words))
+    return rows.filter(terms__contains=sorted(found)) if found else rows.filter(text__icontains=words.strip())
 
 
 def _plan(*, in_order: bool) -> None:

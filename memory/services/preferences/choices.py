@@ -39,8 +39,8 @@ _MOST_EVIDENCE = 20
 _MOST_TERMS = 200
 # What is read of a turn.
 READ = (
-    "id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by", "retired_spans",
-    "content_hash", "review", "session", "terms",
+    "id", "namespace", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by",
+    "retired_spans", "content_hash", "review", "session", "terms",
 )  # fmt: skip
 
 

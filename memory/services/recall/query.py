@@ -35,7 +35,7 @@ from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
 from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
-from memory.types import Scope, WindowMessage
+from memory.types import Scope, WindowMessage, in_zone
 
 log = logging.getLogger("memos.query")
 
@@ -231,9 +231,10 @@ def _read_window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[
 
 def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
     """Lists pinned memories with the filters of the search: a filter may stand for access rights."""
-    return list_durable(
+    pinned = list_durable(
         scope, among=ask.among, holding_at=ask.holding_at, as_of=ask.as_of, valid_at=ask.valid_at
     )  # fmt: skip
+    return [replace(one, occurred_at=in_zone(one.occurred_at, ask.zone)) for one in pinned]
 
 
 def _tokens_from_elsewhere(

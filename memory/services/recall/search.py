@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ DROPPED_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Holds a validated question to a namespace's memories: the `top_k` that answer `text` best at `now`.
+    """Holds a validated question to a namespace's memories: the `top_k` that answer `text` best at `now`, whose
+    zone is that of days.
 
     `where` narrows the searched memories. The search finds memories that hold now; at `valid_at`, in the time that they
     tell of; or at `as_of`, in the time of recording: later records and supersessions are ignored. A `dry_run` answers
@@ -53,6 +54,11 @@ class Ask:
     dry_run: bool = False
     show_dropped: bool = False
     min_relevance: float = 0.0
+
+    @property
+    def zone(self) -> tzinfo:
+        """Returns the zone in which its days begin, which is that of `now`."""
+        return self.now.tzinfo or UTC
 
     @property
     def among(self) -> SqlCondition | None:
@@ -170,6 +176,8 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
     with limit_statements():
         retrieval = replace(retrieval, hits=excerpt_hits(scope, question, retrieval.hits))
+    if ask.zone is not UTC:
+        retrieval = replace(retrieval, hits=[hit.in_zone(ask.zone) for hit in retrieval.hits])
     return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],

@@ -24,8 +24,8 @@ from memory.text.tokens import count_tokens
 from memory.types import Scope
 
 _READ = (
-    "id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by", "retired_spans",
-    "content_hash", "review",
+    "id", "namespace", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by",
+    "retired_spans", "content_hash", "review",
 )  # fmt: skip
 # What a summary's details say of who made it and how: by the worker, rolled on from the card before, if there is one.
 TRIGGER_SOURCE = "worker"

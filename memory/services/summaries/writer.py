@@ -12,9 +12,11 @@ import orjson
 from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory
 from memory.providers.llm_cards import find_card_writer
+from memory.services.tenancy.zones import zone_of
 from memory.stores import model_calls
 from memory.text.card import build_card
 from memory.text.statements import Turn
+from memory.types import in_zone
 
 log = logging.getLogger("memos.condense")
 
@@ -52,8 +54,9 @@ def write_card(
 
 
 def turn_of(memory: Memory) -> Turn:
-    """A memory as a turn to be condensed: what of it holds."""
-    return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, memory.occurred_at)
+    """Returns what of a memory holds, as a turn to be condensed, told in the namespace's zone."""
+    said = in_zone(memory.occurred_at, zone_of(memory.namespace_id))
+    return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, said)
 
 
 def card_with_sources(summary: Condensation) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from memory.services.tenancy.idempotency import make_once
 from memory.services.tenancy.namespaces import keep_namespaces, lock_namespace, scope_for
 from memory.services.tenancy.notes import clean_note, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
+from memory.services.tenancy.zones import PREFERENCE
+from memory.text.zones import problem_of_zone
 from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
 
 MAX_NAME_CHARS = 128
@@ -254,7 +256,10 @@ def _take_display_name(name: str) -> str:
 
 
 def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[str, Any]:
-    """The values as the namespace's gate lets them be kept. Raises InvalidInput."""
+    """Returns the values as the namespace's gate lets them be kept. Raises InvalidInput, also for an unknown zone."""
+    if field == "preferences" and PREFERENCE in values and (problem := problem_of_zone(values[PREFERENCE])):
+        place = f"{field}.{PREFERENCE}"
+        raise InvalidInput(f"{place}: {problem}", detail=[{"field": place, "problem": problem}])
     verdict = judge_fields({field: dict(values)}, policy=in_force(namespace_id).gate)
     refuse(verdict)
     return dict(verdict.values[field])
