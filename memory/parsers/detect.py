@@ -11,7 +11,7 @@ from memory.parsers.refusal import FileRefused
 
 PDF, DOCX, PPTX, XLSX, IMAGE = "pdf", "docx", "pptx", "xlsx", "image"
 HTML, MARKDOWN, EML, CSV, JSON, TEXT = "html", "markdown", "eml", "csv", "json", "text"
-# What the optional parser reads; the others are read by what Python has.
+# These need optional parsers; the others are read without.
 NEEDS_PARSER = (PDF, DOCX, PPTX, XLSX, IMAGE)
 ALLOWED = "PDF, DOCX, PPTX, XLSX, HTML, Markdown, EML, CSV, JSON and text"
 
@@ -83,7 +83,7 @@ def _detect_text(head: bytes, claimed: str | None) -> str:
     marked = next((name for mark, name in MARKS if head.startswith(mark)), find_utf_16(head))
     if marked is None and _BINARY.search(head):
         raise FileRefused("unsupported", f"The file is none of what is read: {ALLOWED}.")
-    # What begins a page or a message is ASCII, so its code page does not matter.
+    # The beginning of a page or a message is ASCII, so its code page does not matter.
     text = head.decode(marked or "latin-1", "ignore")
     if claimed in (HTML, MARKDOWN, CSV, JSON, TEXT):
         return claimed

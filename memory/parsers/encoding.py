@@ -1,4 +1,4 @@
-"""Decodes the bytes of a text file: by its mark, as UTF-8, by what it declares, else by a guess that is named.
+"""Decodes the bytes of a text file: by its mark, as UTF-8, as it declares, else by a guess that is named.
 
 A short text of Chinese, Japanese or Korean is valid in several of their code pages, and charset-normalizer then takes
 the wrong one for a third of them. These code pages put common characters together, so the one in which nearly all
@@ -35,7 +35,7 @@ _DECLARED = re.compile(
 _DECLARED_BYTES, _GUESSED_BYTES, _SCORED_BYTES = 4_096, 256 * 1024, 32 * 1024
 _UTF_8_CHAR = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# From this share of bytes in whole characters on, a file is UTF-8 that was damaged.
+# A file with this share of its bytes in whole UTF-8 characters is damaged UTF-8.
 _DAMAGED = 0.8
 _COMMON = 0.75
 # Korean bytes are common Chinese and Japanese characters, too: most Korean text has some of these syllables.
@@ -62,7 +62,7 @@ class DecodedText:
 
     @property
     def notes(self) -> list[str]:
-        """Returns what is to be said of how it was read."""
+        """Returns sentences on how it was read, where that was guessed."""
         if not self.guessed:
             return []
         return [f"The file does not say how it is encoded: it was read as {self.encoding}, which was guessed."]
@@ -88,8 +88,8 @@ def _decode(data: bytes, declared: str | None) -> DecodedText:
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _read_as(data, encoding)
-    if (encoding := find_utf_16(data)) is not None:
-        return _read_as(data, encoding, guessed=True)
+    if (unmarked := find_utf_16(data)) is not None:
+        return _read_as(data, unmarked, guessed=True)
     named = find_codec(declared or _find_declared(data))
     if data.isascii() and named is not None and (text := _try(data, named)) is not None:
         return DecodedText(text, named, guessed=False)
@@ -164,8 +164,8 @@ def _is_shift_jis(lead: int, trail: int) -> bool:
     return lead == 0x82 or (lead == 0x83 and trail <= 0x96) or 0x88 <= lead <= 0x97
 
 
-# Which characters are common, by their two bytes: syllables and the first level of each standard. Korean is first,
-# and wins a tie.
+# Tests whether a character is common, by its two bytes: a syllable, or of the first level of its standard. Korean is
+# first, and wins a tie.
 _MANY_BYTES: dict[str, Callable[[int, int], bool]] = {
     "cp949": lambda lead, trail: 0xB0 <= lead <= 0xC8 and trail >= 0xA1,
     "gb18030": lambda lead, trail: 0xB0 <= lead <= 0xD7 and trail >= 0xA1,

@@ -17,7 +17,7 @@ _ENCODED_WORD = re.compile(r"=\?([\w.:-]+)\?")
 
 
 def read_mail(data: bytes) -> tuple[str, str, list[str]]:
-    """Return the message as Markdown, its subject, and what is to be said of how it was read."""
+    """Return the message as Markdown, its subject, and notes on how it was read."""
     message = BytesParser(policy=email.policy.default).parsebytes(data)
     assert isinstance(message, EmailMessage)
     body = message.get_body(preferencelist=("plain", "html"))
@@ -46,7 +46,7 @@ def _write_header(message: EmailMessage, name: str, charset: str | None) -> str:
         plain = _ENCODED_WORD.sub(lambda word: f"=?{find_codec(word[1]) or word[1]}?", plain)
         return " ".join(str(email.policy.default.header_factory(name, " ".join(plain.split()))).split())
     except (FileRefused, ValueError, IndexError, LookupError, AttributeError):
-        # What a header says is no header: the message may be read without it.
+        # The header is malformed: the message can be read without it.
         return ""
 
 

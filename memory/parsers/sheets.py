@@ -75,7 +75,7 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
         notes.append(f"What is hidden was left out: {_describe(hidden)}.")
     if unknown:
         notes.append(
-            f"{unknown} formulas have no stored value and stand as formulas: open the file in its program and save it."
+            f"Formulas without a stored value stand as formulas ({unknown}): open the file in its program and save it."
         )
     return "\n\n".join(blocks), " ".join((book.properties.title or "").split()), tables, notes
 

@@ -102,7 +102,7 @@ def test_formulas_show_their_values_or_say_that_there_is_none():
     made_by_code = made.book(fill)
     text, _, _, notes = sheets.read_sheets(made_by_code)
     assert "| 100 | =A2*1.2 (no value is stored) |" in text
-    assert notes == ["1 formulas have no stored value and stand as formulas: open the file in its program and save it."]
+    assert notes == ["Formulas without a stored value stand as formulas (1): open the file in its program and save it."]
 
     # As a spreadsheet program saves it: with the value beside the formula.
     text, _, _, notes = sheets.read_sheets(

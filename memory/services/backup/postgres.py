@@ -111,7 +111,7 @@ def connect(database: str) -> psycopg.Connection[Any]:
 
 
 def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
-    """What pg_dump (custom format) says of the database as `snapshot` shows it, in pieces. Raises BackupError."""
+    """Yield what pg_dump (custom format) writes of the database as `snapshot` shows it. Raises BackupError."""
     tool = find_tool("pg_dump", server=server)
     command = [
         *(str(tool), "--format=custom", "--no-owner", "--no-privileges", "--no-comments", "--compress=gzip:1"),
@@ -190,8 +190,8 @@ def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
 def prepare_scratch() -> None:
     """Makes the empty database from which an ordinary login restores backups, while nobody uses the present one.
 
-    Later, the web server does. A superuser needs none; without CREATEDB nothing can be verified, and copying a large
-    database is left to who asks for it. Raises BackupError, RestoreRefused.
+    Later, the web server does. A superuser needs none; without CREATEDB nothing can be verified, and a large
+    database is copied only on request. Raises BackupError, RestoreRefused.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NEEDS_TEMPLATE, [_MAX_COPIED_BYTES])
@@ -296,7 +296,7 @@ def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
 
 
 def list_other_connections(admin: psycopg.Connection[Any]) -> list[str]:
-    """Who else is connected to the present database, in words; who is just leaving is waited for."""
+    """List the other connections to the present database, in words; wait for those that are closing."""
     connection.close()
     deadline = time.monotonic() + _LEAVING_SECONDS
     while True:

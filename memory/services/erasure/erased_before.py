@@ -1,4 +1,4 @@
-"""What was erased must not come back by a file that was written before: erasures are asked for what it brings."""
+"""Keeps erased memories from coming back with a file that was written before: looks its memories up in the erasures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class BroughtMemory:
-    """A memory that a file brings: its id there, and what erasures go by. `known_at` is when a MemOS learned it."""
+    """Holds a memory of a file: its id there, and what erasures go by. `known_at`: when a MemOS learned it."""
 
     origin: uuid.UUID
     session: str
@@ -59,7 +59,7 @@ class ErasedBefore:
         self._read_ledger()
 
     def list_erased(self, memories: Sequence[BroughtMemory], ids: Collection[uuid.UUID] = ()) -> set[uuid.UUID]:
-        """Those of the memories, and of other `ids`, that an erasure names or that were there when it was asked for."""
+        """Lists the memories, and other `ids`, that an erasure names or that existed when it was requested."""
         wanted = {*ids, *(one.origin for one in memories)}
         with reach.within(*self._namespaces):
             rows = ErasedMemory.objects.filter(namespace_id__in=self._namespaces, memory_id__in=wanted)
@@ -68,7 +68,7 @@ class ErasedBefore:
         return found | {one.origin for one in memories if self._is_erased(one)}
 
     def list_documents(self, documents: Mapping[uuid.UUID, datetime]) -> set[uuid.UUID]:
-        """Those of the documents (by their own ids, with when they were given last) that were erased since."""
+        """Lists the documents (by their own ids, with when they were given last) that were erased since."""
         names = {f"{SESSION_PREFIX}{identity}": identity for identity in documents}
         with reach.within(*self._namespaces):
             rows = ErasedSession.objects.filter(namespace_id__in=self._namespaces, session__in=names, first_turn__lt=0)
