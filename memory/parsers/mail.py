@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import email.policy
 import re
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 
 from memory.parsers.encoding import decode, find_codec
@@ -50,7 +50,7 @@ def _write_header(message: EmailMessage, name: str, charset: str | None) -> str:
         return ""
 
 
-def _read_body(body: EmailMessage | None, charset: str | None) -> tuple[str, list[str]]:
+def _read_body(body: MIMEPart | None, charset: str | None) -> tuple[str, list[str]]:
     data = body.get_payload(decode=True) if body is not None else None
     if body is None or not isinstance(data, bytes):
         return "", []
