@@ -810,15 +810,6 @@ class CutReason(TextChoices):
     WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"
 
 
-class Sameness(TextChoices):
-    """Grades the likeness of two texts: letter by letter, one statement in other words, nearly so, or different."""
-
-    EXACT = "exact"
-    RESTATES = "restates"
-    NEAR = "near"
-    DIFFERENT = "different"
-
-
 class ErrorCode(TextChoices):
     """Lists the `code` values of the API's errors, and their meanings."""
 

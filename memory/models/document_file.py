@@ -44,6 +44,9 @@ class DocumentFile(ScopedRow):
     degraded = models.JSONField(default=list, blank=True)
     refusal = models.CharField(max_length=16, choices=FileRefusal.choices, blank=True, default="")
     problem = models.CharField(max_length=500, blank=True, default="")
+    notes = models.JSONField(
+        default=list, blank=True, db_default=[], help_text="What was guessed or left out, in sentences"
+    )
     actor = models.CharField(max_length=150)
     created_at = models.DateTimeField()
     asked_at = models.DateTimeField(help_text="When it was given, or last to be read anew")

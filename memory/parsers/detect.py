@@ -6,14 +6,14 @@ import re
 from pathlib import Path, PurePosixPath
 
 from memory.parsers.archive import list_names
-from memory.parsers.plain_text import decode
+from memory.parsers.encoding import MARKS, find_utf_16
 from memory.parsers.refusal import FileRefused
 
 PDF, DOCX, PPTX, XLSX, IMAGE = "pdf", "docx", "pptx", "xlsx", "image"
 HTML, MARKDOWN, EML, CSV, JSON, TEXT = "html", "markdown", "eml", "csv", "json", "text"
-# What the optional parser reads; the others are read by what Python has.
+# These need optional parsers; the others are read without.
 NEEDS_PARSER = (PDF, DOCX, PPTX, XLSX, IMAGE)
-ALLOWED = "PDF, DOCX, PPTX, XLSX, HTML, Markdown, EML, CSV, JSON and text, in UTF-8 or UTF-16"
+ALLOWED = "PDF, DOCX, PPTX, XLSX, HTML, Markdown, EML, CSV, JSON and text"
 
 _EXTENSIONS = {
     ".pdf": PDF, ".docx": DOCX, ".pptx": PPTX, ".xlsx": XLSX,
@@ -36,6 +36,8 @@ _OTHERS = {
     b"%!PS": "is PostScript: make it a PDF",
 }
 HEAD_BYTES = 4096
+# No text in any code page holds these.
+_BINARY = re.compile(rb"[\x00-\x06\x0e-\x1a]")
 _MARKUP = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _HEADERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{0,60}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}")
 _MAIL = re.compile(r"^(?:from|received|message-id|mime-version|return-path):", re.IGNORECASE | re.MULTILINE)
@@ -78,12 +80,11 @@ def _detect_binary(path: Path, head: bytes) -> str | None:
 
 
 def _detect_text(head: bytes, claimed: str | None) -> str:
-    try:
-        text = decode(head, complete=len(head) < HEAD_BYTES)
-    except FileRefused as refusal:
-        raise FileRefused(
-            "unsupported", f"The file is none of what is read ({ALLOWED}), or in another encoding: save it as UTF-8."
-        ) from refusal
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), find_utf_16(head))
+    if marked is None and _BINARY.search(head):
+        raise FileRefused("unsupported", f"The file is none of what is read: {ALLOWED}.")
+    # The beginning of a page or a message is ASCII, so its code page does not matter.
+    text = head.decode(marked or "latin-1", "ignore")
     if claimed in (HTML, MARKDOWN, CSV, JSON, TEXT):
         return claimed
     if claimed == EML or (_HEADERS.match(text) and _MAIL.search(text)):

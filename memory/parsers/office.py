@@ -1,4 +1,4 @@
-"""PDF, Office's files and images, read by the optional parser xberg: bytes only, never an address."""
+"""Reads PDF, DOCX, PPTX and images with the optional parser xberg: bytes only, never an address."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib import metadata, util
 from typing import Any
 
 from memory.parsers.archive import MAX_MEMBERS, MAX_TOTAL_BYTES
-from memory.parsers.detect import IMAGE, PDF, PPTX, XLSX
+from memory.parsers.detect import IMAGE, PDF, PPTX
 from memory.parsers.refusal import FileRefused
 
 PACKAGE = "xberg"
 MISSING = (
-    "PDF, DOCX, PPTX, XLSX and images need the parser xberg, which is not installed: run `pip install -r "
+    "PDF, DOCX, PPTX, XLSX and images need parsers that are not installed: run `pip install -r "
     "requirements-documents.txt` where the web server and the worker run, and start them again."
 )
 NO_OCR = (
@@ -49,7 +49,7 @@ def name_version() -> str:
 def read_office(
     data: bytes, kind: str, *, max_pages: int, max_chars: int, ocr_folder: str, ocr_languages: list[str]
 ) -> OfficeText:
-    """The file's text as Markdown, its pages or slides apart, sheets under their names. Raises FileRefused."""
+    """Return the file's text as Markdown, its pages or slides apart. Raises FileRefused."""
     if not is_installed():
         raise FileRefused("parser_missing", MISSING)
     if kind == IMAGE and not ocr_folder:
@@ -96,9 +96,6 @@ def _join_pages(document: Any, kind: str, *, max_pages: int) -> OfficeText:
     pages = list(document.pages or ())
     if len(pages) > max_pages:
         raise _too_many_pages()
-    if kind == XLSX and pages:
-        sheets = [f"## {page.sheet_name or f'Sheet {page.page_number}'}\n\n{_plain(page.content)}" for page in pages]
-        return OfficeText("\n\n".join(sheets), title, None, tables)
     if kind not in (PDF, PPTX) or not pages:
         return OfficeText(_plain(document.content), title, None, tables)
     told = [_tell_page(page) for page in pages]

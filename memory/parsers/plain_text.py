@@ -1,8 +1,7 @@
-"""Text, tables and data that need no parser: decoded, and written as Markdown."""
+"""Writes tables and data that need no parser as Markdown."""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -14,19 +13,6 @@ from memory.parsers.refusal import FileRefused
 MAX_DEPTH = 100
 MAX_COLUMNS = 1_000
 _SNIFFED_CHARS = 8_192
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def decode(data: bytes, *, complete: bool = True) -> str:
-    """UTF-8, or UTF-16 with its mark, with one kind of line ends. Not `complete`: more follows. Raises FileRefused."""
-    name = "utf-16" if data.startswith(_UTF_16) else "utf-8-sig"
-    try:
-        text = codecs.getincrementaldecoder(name)().decode(data, final=complete)
-    except UnicodeDecodeError:
-        raise FileRefused("encoding", "The file is neither UTF-8 nor UTF-16: save it as UTF-8.") from None
-    if "\0" in text:
-        raise FileRefused("unsupported", "The file holds NUL characters, so it is no text.")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_table(rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -29,7 +29,7 @@ _MEMORY = re.compile(r"MemoryError|memory allocation|[Oo]ut of memory|failed to 
 # Characters as JSON: up to six bytes each.
 _BYTES_A_CHAR = 6
 # A parser unpacks its libraries to a temporary folder.
-_MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MOST = 500, 60, 2**31 - 1
+_MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MAX_NOTES, _MOST = 500, 60, 20, 2**31 - 1
 _LEAST_FILE_BYTES = 32 * 1024**2
 _SAYS = {
     "memory": "Reading the file takes more memory than MEMOS_PARSER_MEMORY_MB allows: send it in parts.",
@@ -57,8 +57,8 @@ class ParserLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """A file's text. Form feeds end its `pages`. `parser` and its version read it in `seconds`; the child took up to
-    `peak` bytes of memory (None: not known)."""
+    """Holds a file's text. Form feeds end its `pages`. `parser` and its version read it in `seconds`; the child took up
+    to `peak` bytes of memory (None: not known). `notes`: what was guessed or left out, in sentences."""
 
     kind: str
     text: str
@@ -69,6 +69,7 @@ class ParsedFile:
     parser: str
     seconds: float
     peak: int | None
+    notes: Sequence[str] = ()
 
 
 def parse(path: Path, name: str, limits: ParserLimits, *, watch: Callable[[int], None] | None = None) -> ParsedFile:
@@ -165,6 +166,7 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
             parser=clean(str(found["parser"])[:_MAX_PARSER_CHARS]),
             seconds=round(seconds, 3),
             peak=None if found["peak"] is None else min(int(found["peak"]), sys.maxsize),
+            notes=[clean(str(note)[:_MAX_SAYS_CHARS]) for note in list(found["notes"])[:_MAX_NOTES]],
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise FileRefused("crashed", _SAYS["crashed"]) from None

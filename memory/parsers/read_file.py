@@ -8,13 +8,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from memory.parsers import archive, detect, mail, plain_text, web_page
+from memory.parsers import archive, detect, encoding, mail, plain_text, sheets, web_page
 from memory.parsers.confine import ProcessLimits, confine
 from memory.parsers.office import name_version, read_office
 from memory.parsers.refusal import FileRefused
 
 # What reads plain kinds; it goes up when they are read otherwise, so that one knows what to read again.
-OWN_PARSER = "memos 1"
+OWN_PARSER = "memos 2"
 # Where the child finds what it is asked, the file, and where it puts what it found.
 ASKED, GIVEN, FOUND = "asked.json", "given", "found.json"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
@@ -52,13 +52,17 @@ def main() -> None:
 
 
 def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """`{kind, text, markdown, title, pages, tables, parser}` of the file. Raises FileRefused."""
+    """`{kind, text, markdown, title, pages, tables, parser, notes}` of the file. Raises FileRefused."""
     kind = detect.detect(path, asked["name"])
     data = path.read_bytes()
     title, pages, tables, parser = "", None, 0, OWN_PARSER
-    if kind in detect.NEEDS_PARSER:
-        if kind not in (detect.PDF, detect.IMAGE):
-            archive.refuse_declarations(path)
+    notes: list[str] = []
+    if kind in (detect.DOCX, detect.PPTX, detect.XLSX):
+        archive.refuse_declarations(path)
+    if kind == detect.XLSX:
+        text, title, tables, notes = sheets.read_sheets(data)
+        parser = sheets.name_version()
+    elif kind in detect.NEEDS_PARSER:
         read = read_office(
             data,
             kind,
@@ -69,9 +73,10 @@ def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
         )
         text, title, pages, tables, parser = read.text, read.title, read.pages, read.tables, name_version()
     elif kind == detect.EML:
-        text, title = mail.read_mail(data)
+        text, title, notes = mail.read_mail(data)
     else:
-        text = plain_text.decode(data)
+        decoded = encoding.decode(data)
+        text, notes = decoded.text, decoded.notes
         if kind == detect.HTML:
             text, title, tables = web_page.read_html(text)
         elif kind == detect.CSV:
@@ -86,6 +91,7 @@ def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
         "pages": pages,
         "tables": tables,
         "parser": parser,
+        "notes": [clean(note) for note in notes],
     }
 
 

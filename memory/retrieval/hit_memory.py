@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from memory.retrieval.near_duplicates import Words
+from memory.text.pieces import METADATA_KEY
 from memory.types import in_zone
 
 # The later text is cut to this length when it is shown with the earlier one.
@@ -80,7 +82,12 @@ class HitMemory:
 
     @property
     def words(self) -> Words:
-        """Returns the words of its text, to be compared with those of others."""
+        """Returns the words of its text, to be compared with those of others.
+
+        Records of another speaker, user, document or key are never one statement: these are in the metadata.
+        """
         if self._words is None:
-            self._words = Words(self.speaker or self.role, self.text)
+            own = {name: value for name, value in self.metadata.items() if name != METADATA_KEY}
+            owner = json.dumps([self.speaker or self.role, own], sort_keys=True, default=str)
+            self._words = Words(owner, self.text)
         return self._words

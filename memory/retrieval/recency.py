@@ -16,7 +16,6 @@ from dataclasses import replace
 from memory.retrieval.fusion import Candidate, Contribution
 from memory.retrieval.hit_memory import Later
 from memory.retrieval.hits import Hit
-from memory.retrieval.near_duplicates import near_duplicates
 from memory.text.analysis import terms
 from memory.text.subjects import is_chinese
 
@@ -84,7 +83,7 @@ class Succession:
         """Finds the one of `others` that says what `hit` says."""
         if not self._collapse:
             return None
-        return next((one for one in others if near_duplicates([one.memory.words, hit.memory.words])), None)
+        return next((one for one in others if one.memory.words.statement == hit.memory.words.statement), None)
 
     def _sink(self, hit: Hit) -> None:
         """Subtracts from the hit what the name that is left in it earned."""

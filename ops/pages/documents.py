@@ -58,6 +58,7 @@ class FileShown:
     is_open: bool
     percent: int
     problem: str
+    notes: Sequence[str]
     in_quarantine: bool
     may_reparse: bool
     created_at: datetime | None
@@ -102,6 +103,7 @@ def file_shown(
         is_open=values["state"] in (FileState.QUEUED, FileState.RUNNING),
         percent=values["percent"],
         problem=_problem(values, in_quarantine=in_quarantine),
+        notes=values["notes"],
         in_quarantine=in_quarantine,
         may_reparse=values["has_original"] and values["keep_original"] and values["finished_at"] is not None,
         created_at=parse_datetime(values["created_at"]),

@@ -332,7 +332,7 @@ def test_an_original_is_kept_only_if_asked_and_read_anew(alice, monkeypatch):
     assert reparse(alice, "boats").status_code == 409
     assert reparse(alice, "none").status_code == 404
     kept = read(alice, document_id="boats", keep_original="true")
-    assert (kept["has_original"], kept["document_version"], kept["parser"]) == (True, 2, "memos 1")
+    assert (kept["has_original"], kept["document_version"], kept["parser"]) == (True, 2, "memos 2")
 
     monkeypatch.setattr("memory.parsers.process._START", _RENAMED)
     again = reparse(alice, "boats")

@@ -44,7 +44,7 @@ def test_a_file_is_stored_once(db, tmp_path):
     path.write_text("# Tides\n\nThe tide turns at noon.\n")
 
     said = run(path, "--id", "tides", "--metadata", '{"year": 2026}', "--keep-original")
-    assert "tides, version 1, 1 chunks, read by memos 1" in said
+    assert "tides, version 1, 1 chunks, read by memos 2" in said
     assert run(path, "--id", "tides", "--metadata", '{"year": 2026}', "--keep-original") == said
     assert Document.objects.across_namespaces().get().metadata == {"year": 2026}
     assert DocumentFile.objects.across_namespaces().count() == 1

@@ -88,7 +88,7 @@ def test_a_document_shows_its_chunks_with_their_places(staff, stored):
     assert "page 1, Tides" in shown
     assert "page 2, Berths" in shown
     assert "Berth nine is dredged." in shown
-    assert "memos 1" in shown
+    assert "memos 2" in shown
     assert "Read the original again" in shown
     assert (
         AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW", subject=str(stored.document_key)).exists()

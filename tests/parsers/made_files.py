@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 CONTENT_TYPES = (
@@ -136,6 +137,27 @@ def xlsx(rows: int = 60) -> bytes:
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
+
+
+def book(fill: Callable[[Any], None]) -> bytes:
+    """A workbook that `fill` has filled."""
+    import openpyxl
+
+    made = openpyxl.Workbook()
+    fill(made)
+    stream = io.BytesIO()
+    made.save(stream)
+    return stream.getvalue()
+
+
+def wide_xlsx() -> bytes:
+    """A workbook with two cells that are billions of places apart."""
+
+    def fill(made: Any) -> None:
+        made.active["A1"] = "first"
+        made.active.cell(1_048_576, 16_384, "last")
+
+    return book(fill)
 
 
 def pptx(slides: int = 4) -> bytes:

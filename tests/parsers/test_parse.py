@@ -86,8 +86,9 @@ HOSTILE = {
     "docx that calls itself xlsx": (made.docx(1), "a.xlsx", "mislabelled"),
     "program": (b"\x7fELF" + b"\0" * 400, "a.txt", "unsupported"),
     "old word": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 500, "a.docx", "unsupported"),
-    "latin-1": ("Café".encode("latin-1"), "a.txt", "unsupported"),
-    "latin-1 further on": (b"x" * 5_000 + "é".encode("latin-1"), "a.txt", "encoding"),
+    "damaged utf-8": ("Grüße aus Zürich, größer".encode().replace("ö".encode(), b"\xc3"), "a.txt", "encoding"),
+    "bytes of no language": (bytes(range(0x80, 0x100)) * 50, "a.txt", "encoding"),
+    "sheet without end": (made.wide_xlsx(), "a.xlsx", ""),
     "deep json": ("[" * 100_000 + "]" * 100_000, "a.json", "too_large"),
     "no json": ('{"a": ', "a.json", "damaged"),
     "long text": ("word " * 50_000, "a.txt", "too_large"),
@@ -217,13 +218,14 @@ def test_a_parser_reads_nothing_but_its_code_and_writes_only_into_its_own_folder
 
 def test_what_a_parser_that_was_taken_over_says_is_not_believed(tmp_path, monkeypatch):
     found = {"kind": "text", "text": "a\0b\ud800" * 9, "markdown": 1, "title": "\0", "pages": 10**30, "tables": -1,
-             "parser": "p" * 999, "peak": 10**30}  # fmt: skip
+             "parser": "p" * 999, "peak": 10**30, "notes": ["n" * 999] * 99}  # fmt: skip
     _instead_of_the_parser(monkeypatch, f"json.dump({found!r}, open('found.json', 'w'))")
     path = tmp_path / "sent"
     path.write_text("Text.")
     parsed = parse(path, "a.txt", ParserLimits(**{**_fields(), "max_chars": 8}))
 
     assert (parsed.text, parsed.title, parsed.tables, len(parsed.parser)) == ("abab", "", 0, 60)
+    assert (len(parsed.notes), {len(note) for note in parsed.notes}) == (20, {500})
     assert parsed.pages == 2**31 - 1
     assert parsed.peak is not None
     assert parsed.peak < 2**63
@@ -304,7 +306,7 @@ def test_plain_kinds(tmp_path, content, name, text):
     found = read(tmp_path, content, name)
 
     assert found.text == text
-    assert found.parser == "memos 1"
+    assert (found.parser, found.notes) == ("memos 2", [])
 
 
 def test_without_the_parser_the_refusal_says_what_to_install(tmp_path, monkeypatch):

@@ -166,7 +166,7 @@ def candidate(identity: uuid.UUID, score: float) -> Candidate:
 
 
 def shown(one: Candidate, words: Words, **options: Any) -> Hit:
-    memory = HitMemory(one.memory_id, "s1", 1, "user", words.speaker, words.text, {}, "L2", NOW, NOW, 0.5, 1)
+    memory = HitMemory(one.memory_id, "s1", 1, "user", "Ann", words.text, {}, "L2", NOW, NOW, 0.5, 1)
     return Hit(memory, one, **options)
 
 

@@ -121,6 +121,9 @@ class DocumentFileSerializer(serializers.Serializer):
     percent = serializers.IntegerField(help_text="How far it is")
     refusal = serializers.ChoiceField(FileRefusal.choices, allow_blank=True, help_text="Why it became no document")
     problem = serializers.CharField(allow_blank=True, help_text="The same for people, and how to mend it")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What was guessed when it was read, and what of it was left out"
+    )
     name = serializers.CharField(allow_blank=True, help_text="Of the file")
     type = serializers.ChoiceField(FileType.choices, help_text="By its content")
     bytes = serializers.IntegerField()

@@ -70,6 +70,8 @@ class Command(BaseCommand):
             f"{file.name}: {row.document_id}, version {row.document_version}{pages}, {row.chunks} chunks, read by "
             f"{row.parser} in {row.seconds:.1f} s"
         )
+        for note in row.notes:
+            self.stdout.write(f"  {note}")
 
 
 def _read(file: Path) -> Iterator[bytes]:

@@ -29,7 +29,25 @@ from memory.models.locks import Lock, try_lock
 from memory.postgresql import row_security
 
 MAINTENANCE = "postgres"
-_SCRATCH, _FORMER = "_scratch_", "_former_"
+_SCRATCH, _FORMER, _EMPTY = "_scratch_", "_former_", "_empty"
+_MAX_COPIED_BYTES = 256 * 1024**2
+_NEEDS_TEMPLATE = """
+SELECT rolcreatedb AND NOT rolsuper AND pg_database_size(current_database()) <= %s
+FROM pg_roles WHERE rolname = current_user
+"""
+# What a copy of the present database holds besides its extensions.
+_DROP_EACH = """
+SELECT format('DROP %s IF EXISTS %s CASCADE',
+              CASE relkind
+                  WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE'
+              END, oid::regclass)
+FROM pg_class c WHERE relkind IN ('r', 'p', 'v', 'm', 'S') AND relnamespace::regnamespace::text !~ '^pg_|^information_'
+  AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype IN ('e', 'i'))
+UNION ALL
+SELECT format('DROP ROUTINE IF EXISTS %s CASCADE', oid::regprocedure)
+FROM pg_proc p WHERE pronamespace::regnamespace::text !~ '^pg_|^information_'
+  AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
+"""
 _MAX_NAME_CHARS = 40
 _READ_BYTES = 1 << 20
 _LAST_LINES = 3
@@ -93,7 +111,7 @@ def connect(database: str) -> psycopg.Connection[Any]:
 
 
 def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
-    """What pg_dump (custom format) says of the database as `snapshot` shows it, in pieces. Raises BackupError."""
+    """Yield what pg_dump (custom format) writes of the database as `snapshot` shows it. Raises BackupError."""
     tool = find_tool("pg_dump", server=server)
     command = [
         *(str(tool), "--format=custom", "--no-owner", "--no-privileges", "--no-comments", "--compress=gzip:1"),
@@ -152,15 +170,39 @@ def maintenance() -> Iterator[psycopg.Connection[Any]]:
 
 @contextmanager
 def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
-    """A new empty database, as the present one is encoded and sorted; dropped at the end if it has its name still."""
+    """Makes a new empty database with pgvector, as the present one is encoded and sorted; drops it at the end if it has
+    its name still.
+
+    A login that may not create the extension copies a database that has it: template1, or the empty one that is kept
+    beside the present one. Raises BackupError.
+    """
     name = f"{_prefix()}{_SCRATCH}{uuid.uuid4().hex[:12]}"
-    encoding, provider, collate, ctype, locale = _row(
-        admin,
-        "SELECT pg_encoding_to_char(encoding), datlocprovider::text, datcollate, datctype, "
-        "coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale') "
-        "FROM pg_database d WHERE datname = %s",
-        database_name(),
-    )
+    _create_like_present(admin, name)
+    try:
+        if not _add_extension(name):
+            drop(admin, name)
+            _copy(admin, _find_template(admin), name)
+        yield name
+    finally:
+        drop(admin, name)
+
+
+def prepare_scratch() -> None:
+    """Makes the empty database from which an ordinary login restores backups, while nobody uses the present one.
+
+    Later, the web server does. A superuser needs none; without CREATEDB nothing can be verified, and a large
+    database is copied only on request. Raises BackupError, RestoreRefused.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NEEDS_TEMPLATE, [_MAX_COPIED_BYTES])
+        [needed] = cursor.fetchone()
+    if needed:
+        with maintenance() as admin, scratch(admin):
+            pass
+
+
+def _create_like_present(admin: psycopg.Connection[Any], name: str) -> None:
+    encoding, provider, collate, ctype, locale = _describe(admin, database_name())
     statement = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}").format(
         sql.Identifier(name), sql.Literal(encoding), sql.Literal(collate), sql.Literal(ctype)
     )
@@ -169,10 +211,66 @@ def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
     elif provider == "b":
         statement += sql.SQL(" LOCALE_PROVIDER builtin BUILTIN_LOCALE {}").format(sql.Literal(locale))
     admin.execute(statement)
+
+
+def _describe(admin: psycopg.Connection[Any], database: str) -> tuple[Any, ...]:
+    """Returns how a database is encoded and sorted."""
+    return _row(
+        admin,
+        "SELECT pg_encoding_to_char(encoding), datlocprovider::text, datcollate, datctype, "
+        "coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale') "
+        "FROM pg_database d WHERE datname = %s",
+        database,
+    )
+
+
+def _add_extension(database: str) -> bool:
+    """Creates pgvector in a database; returns whether the login may."""
+    with connect(database) as empty:
+        try:
+            empty.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.errors.InsufficientPrivilege:
+            return False
+    return True
+
+
+def _find_template(admin: psycopg.Connection[Any]) -> str:
+    """Finds a database with pgvector that may be copied, else makes one that is kept. Raises BackupError."""
+    kept, present = f"{_prefix()}{_EMPTY}", database_name()
+    wanted = _describe(admin, present), _find_version(present)
+    there = _one(admin, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)", kept)
+    for name in ("template1", *([kept] if there else [])):
+        if (_describe(admin, name), _find_version(name)) == wanted:
+            return name
+    drop(admin, kept)
+    _copy(admin, present, kept)
+    with connect(kept) as copy:
+        for (statement,) in copy.execute(_DROP_EACH).fetchall():
+            copy.execute(statement)
+    return kept
+
+
+def _find_version(database: str) -> str | None:
+    """Returns the version of pgvector in a database; None without it, or where the login may not look."""
     try:
-        yield name
-    finally:
-        drop(admin, name)
+        with connect(database) as looked:
+            row = looked.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    except BackupError:
+        return None
+    return str(row[0]) if row else None
+
+
+def _copy(admin: psycopg.Connection[Any], template: str, name: str) -> None:
+    if template == database_name():
+        connection.close()
+    try:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
+    except psycopg.errors.ObjectInUse as error:
+        raise BackupError(
+            f"This login may not create the extension vector in a new database, and {template!r}, which has it, is in "
+            "use: let an administrator run CREATE EXTENSION vector in template1 once, or run this command once while "
+            "the web server and the worker are stopped."
+        ) from error
 
 
 def drop(admin: psycopg.Connection[Any], name: str) -> None:
@@ -198,7 +296,7 @@ def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
 
 
 def list_other_connections(admin: psycopg.Connection[Any]) -> list[str]:
-    """Who else is connected to the present database, in words; who is just leaving is waited for."""
+    """List the other connections to the present database, in words; wait for those that are closing."""
     connection.close()
     deadline = time.monotonic() + _LEAVING_SECONDS
     while True:

@@ -6,6 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -51,7 +52,12 @@ class LoadContext:
         self.dry_run = dry_run
         self.ids = IdMap(scope, renew=ids == CubeIds.NEW)
         manifest = reader.manifest
-        self.erased = ErasedBefore(scope, origin=manifest.namespace_id if reader.is_of_this_server else None)
+        is_own = reader.is_of_this_server
+        self.erased = ErasedBefore(
+            scope,
+            origin=manifest.namespace_id if is_own else None,
+            written_at=datetime.fromisoformat(manifest.written_at) if is_own else None,
+        )
         self.takes_holds = options.holds and reader.is_trusted
         model = manifest.model if reader.is_trusted else None
         self.model_id = find_model(**model) if model else None

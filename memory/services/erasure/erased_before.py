@@ -1,4 +1,4 @@
-"""What was erased must not come back by a file that was written before: erasures are asked for what it brings."""
+"""Keeps erased memories from coming back with a file that was written before: looks its memories up in the erasures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 from memory import audit, ledger
 from memory.enums import ErasureStatus, ErasureTarget
 from memory.kinds import SESSION_PREFIX
-from memory.models import ErasedMemory, ErasedSession, Erasure
+from memory.models import ErasedMemory, ErasedSession, Erasure, Namespace
 from memory.postgresql import reach
 from memory.services.erasure.receipts import speaker_digest
 from memory.types import Scope
@@ -18,7 +18,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class BroughtMemory:
-    """A memory that a file brings: its id there, and what erasures go by. `known_at` is when a MemOS learned it."""
+    """Holds a memory of a file: its id there, and what erasures go by. `known_at`: when a MemOS learned it."""
 
     origin: uuid.UUID
     session: str
@@ -27,14 +27,21 @@ class BroughtMemory:
 
 
 class ErasedBefore:
-    """The erasures of a namespace, and of the one that a file comes from if that is here, as they are now.
+    """Knows the erasures of a namespace, and of the one that a file was written from if that is here.
 
-    The ledger outside of the database is asked, too: for what a restored backup does not know. Raises RestoreRefused
-    when the ledger is damaged.
+    The ledger outside of the database is read, too, for what a restored backup does not know. It names namespaces by
+    their numbers, which a restored or new database gives again: what was erased before a namespace was made is of
+    another one. Raises RestoreRefused when the ledger is damaged.
     """
 
-    def __init__(self, scope: Scope, *, origin: int | None = None) -> None:
+    def __init__(self, scope: Scope, *, origin: int | None = None, written_at: datetime | None = None) -> None:
+        """Takes the number of the namespace that the file was written from, and when that was."""
         self._namespaces = tuple(dict.fromkeys((scope.namespace_id, *([origin] if origin else []))))
+        made = dict(Namespace.objects.filter(pk__in=self._namespaces).values_list("pk", "created_at"))
+        # An older file is of the namespace that had the number before.
+        self._since = {
+            pk: at for pk, at in made.items() if pk == scope.namespace_id or not written_at or at <= written_at
+        }
         self._sessions: dict[tuple[int, str], datetime] = {}
         self._speakers: dict[tuple[int, str], datetime] = {}
         self._whole: datetime | None = None
@@ -52,7 +59,7 @@ class ErasedBefore:
         self._read_ledger()
 
     def list_erased(self, memories: Sequence[BroughtMemory], ids: Collection[uuid.UUID] = ()) -> set[uuid.UUID]:
-        """Those of the memories, and of other `ids`, that an erasure names or that were there when it was asked for."""
+        """Lists the memories, and other `ids`, that an erasure names or that existed when it was requested."""
         wanted = {*ids, *(one.origin for one in memories)}
         with reach.within(*self._namespaces):
             rows = ErasedMemory.objects.filter(namespace_id__in=self._namespaces, memory_id__in=wanted)
@@ -61,7 +68,7 @@ class ErasedBefore:
         return found | {one.origin for one in memories if self._is_erased(one)}
 
     def list_documents(self, documents: Mapping[uuid.UUID, datetime]) -> set[uuid.UUID]:
-        """Those of the documents (by their own ids, with when they were given last) that were erased since."""
+        """Lists the documents (by their own ids, with when they were given last) that were erased since."""
         names = {f"{SESSION_PREFIX}{identity}": identity for identity in documents}
         with reach.within(*self._namespaces):
             rows = ErasedSession.objects.filter(namespace_id__in=self._namespaces, session__in=names, first_turn__lt=0)
@@ -94,6 +101,9 @@ class ErasedBefore:
             return
         for erased in ledger.read(where).erasures.values():
             if erased.namespace_id not in self._namespaces or erased.id in self._asked:
+                continue
+            since = self._since.get(erased.namespace_id)
+            if since is not None and erased.asked_at < since:
                 continue
             self._noted.update(erased.memories)
             self._noted_documents |= dict.fromkeys(erased.documents, erased.asked_at)

@@ -11,8 +11,7 @@ from django.conf import settings
 from django.db.models import Min
 
 from memory import audit
-from memory.enums import AuditEvent, FactRefusal, LinkKind, Sameness
-from memory.governance.duplicates import normalise, sameness
+from memory.enums import AuditEvent, FactRefusal, LinkKind
 from memory.governance.importance import importance
 from memory.models import EmbeddingModel, Memory, MemoryLink
 from memory.models.keys import new_id
@@ -25,6 +24,7 @@ from memory.services.tenancy import quota
 from memory.services.tenancy.zones import zone_of
 from memory.text.fact_wording import agree
 from memory.text.facts import Fact, bears
+from memory.text.statement_form import statement_form
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope, in_zone
@@ -122,15 +122,14 @@ def _list_known_facts(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key,
 
 
 def _key(holder: str, attribute: str, value: str) -> _Key:
-    return normalise(holder), normalise(attribute), normalise(value)
+    return statement_form(holder), statement_form(attribute), statement_form(value)
 
 
 def _same(known: Mapping[uuid.UUID, tuple[_Key, str]], fact: Fact) -> uuid.UUID | None:
     """The fact of the session that says the same."""
-    own = _key(fact.holder, fact.attribute, fact.value)
+    own, said = _key(fact.holder, fact.attribute, fact.value), statement_form(fact.text)
     for pk, (key, text) in known.items():
-        alike = sameness(text, fact.text)
-        if alike in (Sameness.EXACT, Sameness.RESTATES) or (key == own and agree(text, fact.text)):
+        if statement_form(text) == said or (key == own and agree(text, fact.text)):
             return pk
     return None
 

@@ -11,22 +11,17 @@ from datetime import datetime
 import numpy as np
 from django.db.models import Q
 
-from memory.enums import EmbeddingState, Sameness
+from memory.enums import EmbeddingState
 from memory.errors import NotFound
-from memory.governance.duplicates import NEAR_COSINE, sameness
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.memory import content_hash
 from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
-from memory.retrieval.size import is_large
 from memory.services.index.embedding_model import active_model
 from memory.types import Access, Scope
 
 # Namespaces that one search by meaning looks through: each costs a search of its own.
 MAX_NAMESPACES = 20
-# Nearest memories that are compared word by word, to see whether they say the same.
-_COMPARED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,54 +92,12 @@ def find_sharing(scope: Scope, *, terms: Sequence[str], least: int, limit: int) 
     return [memory_id for (memory_id,) in fetch(_SHARING, values, prepared=False)]
 
 
-# The first earlier memory of the same text, and the vectors of the memory's first two passages.
-_SAME_TEXT = """
-SELECT
-    (SELECT id FROM memory_memory
-     WHERE namespace_id = %(namespace_id)s AND content_hash = %(content_hash)s AND speaker = %(speaker)s
-       AND role = %(role)s AND state = 'active' AND superseded_by IS NULL
-       AND (occurred_at, id) < (%(occurred_at)s::timestamptz, %(id)s::uuid)
-     ORDER BY id LIMIT 1),
-    ARRAY(SELECT embedding::text FROM memory_memoryvector
-          WHERE namespace_id = %(namespace_id)s AND memory_id = %(id)s::uuid AND model_id = %(model_id)s
-          ORDER BY passage LIMIT 2)
-"""
-
-
-def find_near_duplicates(scope: Scope, memory: Memory) -> list[uuid.UUID]:
-    """The earlier memories that say the same by the same speaker: letter by letter, or in nearly the same words.
-
-    In a large namespace only the former are looked for: its nearest neighbours cost a search each.
-    """
-    model_id = active_model().id
-    values = {
-        "namespace_id": scope.namespace_id,
-        "content_hash": content_hash(memory.text),
-        "speaker": memory.speaker,
-        "role": memory.role,
-        "occurred_at": memory.occurred_at,
-        "id": memory.pk,
-        "model_id": model_id,
-    }
-    [(same, vectors)] = fetch(_SAME_TEXT, values, prepared=False)
-    if same is not None:
-        return [same]
-    # Without a vector yet, or too long to be said twice by chance.
-    if len(vectors) != 1 or is_large(scope):
-        return []
-    return _find_nearly_same(scope, memory, np.fromstring(vectors[0][1:-1], np.float32, sep=","), model_id)
-
-
-def _find_nearly_same(scope: Scope, memory: Memory, vector: np.ndarray, model_id: int) -> list[uuid.UUID]:
-    near = dense.search(scope, _build_question(vector, model_id), limit=_COMPARED + 1)
-    hits = {uuid.UUID(hit.memory_id): hit.score for hit in near if hit.score >= NEAR_COSINE}
+def find_same_text(scope: Scope, memory: Memory) -> list[uuid.UUID]:
+    """Finds the first earlier memory of the same text by the same speaker."""
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
-    rows = Memory.objects.in_scope(scope).active().filter(before, superseded_by=None, speaker=memory.speaker)
-    return [
-        one.pk
-        for one in rows.filter(pk__in=hits.keys() - {memory.pk}, role=memory.role)
-        if sameness(memory.text, one.text, cosine=hits[one.pk]) in (Sameness.EXACT, Sameness.RESTATES)
-    ]
+    rows = Memory.objects.in_scope(scope).active().filter(before, superseded_by=None, content_hash=memory.content_hash)
+    alike = rows.filter(speaker=memory.speaker, role=memory.role, metadata=memory.metadata)
+    return list(alike.order_by("pk").values_list("pk", flat=True)[:1])
 
 
 def _build_question(vector: Sequence[float] | np.ndarray, model_id: int) -> Question:

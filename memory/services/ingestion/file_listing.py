@@ -93,7 +93,7 @@ def _to_dict(row: DocumentFile, namespace: str, job: Job | None, *, has_original
     plain = (
         "document_id", "document_version", "name", "type", "title", "source", "metadata", "keep_original", "parser",
         "pages", "tables", "characters", "chunks", "seconds", "peak_bytes", "verdict", "reasons", "degraded", "refusal",
-        "problem", "actor",
+        "problem", "notes", "actor",
     )  # fmt: skip
     moments = ("occurred_at", "created_at", "asked_at", "finished_at")
     return {

@@ -128,7 +128,7 @@ def _end(scope: Scope, own: DocumentFile, parsed: ParsedFile | None, *, now: dat
     own.finished_at = now
     if parsed is not None:
         own.parser, own.pages, own.tables = parsed.parser, parsed.pages, parsed.tables
-        own.seconds, own.peak_bytes = parsed.seconds, parsed.peak
+        own.seconds, own.peak_bytes, own.notes = parsed.seconds, parsed.peak, list(parsed.notes)
     own.save()
     if own.refusal == FileRefusal.ERASED or not (own.keep_original and is_in_force(own)):
         DocumentFilePart.objects.filter(namespace_id=own.namespace_id, file_id=own.id).delete()

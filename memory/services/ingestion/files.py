@@ -22,7 +22,7 @@ from memory.errors import Conflict, FileTooLarge, InvalidInput, NotFound, Parser
 from memory.models import Document, DocumentFile, DocumentFilePart, QuarantinedItem
 from memory.models.large_values import add_part
 from memory.models.locks import Lock, lock_in_transaction
-from memory.parsers import detect, office
+from memory.parsers import detect, office, sheets
 from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.admission import refuse_document_fields
 from memory.services.ingestion.file_listing import file_in_force, is_in_force, jobs_of, parts_of
@@ -209,7 +209,8 @@ def _detect(path: Path, name: str) -> FileType:
 
 
 def _require_parser(kind: str) -> None:
-    if kind in detect.NEEDS_PARSER and not office.is_installed():
+    parser = sheets if kind == detect.XLSX else office
+    if kind in detect.NEEDS_PARSER and not parser.is_installed():
         raise ParserUnavailable(office.MISSING, detail={"field": "file", "reason": FileRefusal.PARSER_MISSING.value})
     if kind == FileType.IMAGE and not settings.MEMOS_OCR_FOLDER:
         raise ParserUnavailable(office.NO_OCR, detail={"field": "file", "reason": FileRefusal.OCR_MISSING.value})

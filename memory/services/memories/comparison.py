@@ -203,5 +203,5 @@ def _list_successions(comparison: MemoryComparison) -> list[tuple[uuid.UUID, uui
 
 
 def find_same(comparison: MemoryComparison) -> None:
-    """Finds the earlier memories that say the same. Raises EmbeddingUnavailable."""
-    comparison.same = neighbours.find_near_duplicates(comparison.scope, comparison.memory)
+    """Finds the earlier memories that say the same."""
+    comparison.same = neighbours.find_same_text(comparison.scope, comparison.memory)

@@ -5,8 +5,10 @@ from typing import Any
 from django.core.management.commands import migrate
 from django.db import connections
 
+from memory.errors import BackupError, RestoreRefused
 from memory.postgresql import reach
 from memory.postgresql.base import DatabaseWrapper
+from memory.services.backup.postgres import prepare_scratch
 
 
 class Command(migrate.Command):
@@ -22,3 +24,8 @@ class Command(migrate.Command):
             state = database.set_up_row_security()
         if state.lacks and options["verbosity"]:
             self.stdout.write(f"Row-level security does not hold ({state.lacks}). {state.fix}")
+        try:
+            prepare_scratch()
+        except (BackupError, RestoreRefused) as error:
+            if options["verbosity"]:
+                self.stdout.write(f"Backups cannot be verified: {error}")

@@ -185,6 +185,55 @@ def test_what_two_newer_ones_end_stays_ended_when_one_of_them_goes(alice, rememb
     assert str(RetiredStatement.objects.across_namespaces().get(memory_id=first).by) == third
 
 
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_one_call_gives_back_what_several_newer_ones_took(alice, remember, monkeypatch, at_once):
+    """Chess is ended by one of them, bread by another, tea by both; the oboe by a third, which stays."""
+    monkeypatch.setattr(give_back, "AT_ONCE", at_once)
+    things = ("chess problems", "rye bread", "green tea", "oboe music")
+    older = {thing: uuid.UUID(remember(alice, f"I love {thing}.", occurred_at=MARCH)) for thing in things}
+    told = (("chess problems", "green tea"), ("rye bread", "green tea"), ("oboe music",))
+    first, second, third = (
+        uuid.UUID(remember(alice, " ".join(f"I've lost interest in {one}." for one in said), occurred_at=when))
+        for said, when in zip(told, (APRIL, MAY, MAY), strict=True)
+    )
+    settle()
+
+    def ended_by() -> list[uuid.UUID | None]:
+        rows = dict(Memory.objects.across_namespaces().values_list("pk", "superseded_by"))
+        return [rows[older[thing]] for thing in things]
+
+    taken = ended_by()
+    assert (taken[0], taken[1], taken[3]) == (first, second, third)
+    assert taken[2] in (first, second)
+
+    scope = Scope(alice.scope.namespace_id, "alice", "rule:supersession")
+    found = give_back.give_back(scope, newer_ids=[first, second], now=timezone.now())
+
+    assert set(found) == {older[thing] for thing in things[:3]}
+    assert ended_by() == [None, None, None, third]
+    events = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REINSTATE)
+    assert sorted(events.values_list("subject", flat=True)) == sorted(map(str, found))
+    assert give_back.give_back(scope, newer_ids=[first, second], now=timezone.now()) == []
+
+
+def test_what_several_took_comes_back_when_they_are_archived_and_goes_when_they_are_restored(alice, remember):
+    chess, bread = (uuid.UUID(remember(alice, f"I love {one}.", occurred_at=MARCH)) for one in ("chess", "bread"))
+    newer = [uuid.UUID(remember(alice, f"I've lost interest in {one}.", occurred_at=MAY)) for one in ("chess", "bread")]
+    settle()
+
+    def ended_by() -> list[uuid.UUID | None]:
+        return [Memory.objects.across_namespaces().get(pk=one).superseded_by for one in (chess, bread)]
+
+    assert ended_by() == newer
+    edit.archive(STAFF, memory_ids=newer, reason="wrong", now=timezone.now())
+    work_off()
+    assert ended_by() == [None, None]
+    for one in newer:
+        lifecycle.restore_one(STAFF, memory_id=one, reason="right", now=timezone.now())
+    work_off()
+    assert ended_by() == newer
+
+
 def test_it_stays_in_the_namespace(alice, bob, remember, told):
     part, _, newer = told
     theirs = Scope(bob.scope.namespace_id, "bob", "rule:supersession")

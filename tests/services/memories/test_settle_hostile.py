@@ -91,14 +91,14 @@ def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, 
     remember(alice, NEW, session="s2", occurred_at=MAY)
     bobs = remember(bob, OLD, occurred_at=MARCH)
     remember(bob, NEW, occurred_at=MAY)
-    plain = neighbours.find_near_duplicates
+    plain = neighbours.find_same_text
 
     def failing(scope, memory):
         if "fails" in memory.text:
             raise RuntimeError(memory.text)
         return plain(scope, memory)
 
-    monkeypatch.setattr(neighbours, "find_near_duplicates", failing)
+    monkeypatch.setattr(neighbours, "find_same_text", failing)
 
     assert settle() == 5
     assert Memory.objects.across_namespaces().get(pk=alices).retired_spans

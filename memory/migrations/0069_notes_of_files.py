@@ -1,0 +1,17 @@
+"""A file says what was guessed when it was read, and what of it was left out."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("memory", "0068_import_messages")]
+
+    operations = [
+        migrations.AddField(
+            "documentfile",
+            "notes",
+            models.JSONField(
+                blank=True, db_default=[], default=list, help_text="What was guessed or left out, in sentences"
+            ),
+        ),
+    ]

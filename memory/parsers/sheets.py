@@ -1,0 +1,155 @@
+"""Reads the sheets of an XLSX as people see them, with openpyxl, which is optional."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+import zipfile
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from importlib import metadata, util
+from typing import Any
+
+from memory.parsers.cell_formats import show_value
+from memory.parsers.office import MISSING
+from memory.parsers.plain_text import MAX_COLUMNS, write_table
+from memory.parsers.refusal import FileRefused
+
+PACKAGE = "openpyxl"
+MAX_CELLS = 200_000
+_NO_VALUE = "no value is stored"
+_WORDS = {"sheet": "sheets", "row": "rows", "column": "columns"}
+
+
+def is_installed() -> bool:
+    """Tell whether openpyxl is there."""
+    return util.find_spec(PACKAGE) is not None
+
+
+def name_version() -> str:
+    """Return the parser's name and version, as `openpyxl 3.1.5`."""
+    return f"{PACKAGE} {metadata.version(PACKAGE)}"
+
+
+def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
+    """Return the visible sheets as Markdown tables, the title, how many tables there are, and notes.
+
+    Values stand as their formats show them, a merged cell's in each of its cells; what is hidden is left out and
+    counted. Raises FileRefused.
+    """
+    if not is_installed():
+        raise FileRefused("parser_missing", MISSING)
+    # It reads the system's list of types, which a confined process may not open.
+    mimetypes.knownfiles.clear()
+    import openpyxl  # noqa: PLC0415 - optional
+
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
+        formulas = openpyxl.load_workbook(io.BytesIO(data)) if _has_formulas(data) else None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, SyntaxError, zipfile.BadZipFile):
+        # It checks little of what a file says, and fails wherever that is wrong; XML errors are syntax errors.
+        raise FileRefused(
+            "damaged", "The file is cut off or damaged: open it in its program, and save it again."
+        ) from None
+    hidden: Counter[str] = Counter()
+    unknown, tables, blocks = 0, 0, []
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            hidden["sheet"] += 1
+            continue
+        reader = _SheetReader(sheet, formulas[sheet.title] if formulas is not None else None)
+        rows = list(reader.list_rows())
+        tables += bool(rows)
+        left_out = _describe(reader.hidden)
+        lines = [
+            f"## {sheet.title}",
+            "\n".join(write_table(rows)),
+            f"Left out, as hidden: {left_out}." if left_out else "",
+        ]
+        blocks.append("\n\n".join(line for line in lines if line))
+        hidden += reader.hidden
+        unknown += reader.unknown
+    notes = []
+    if hidden:
+        notes.append(f"What is hidden was left out: {_describe(hidden)}.")
+    if unknown:
+        notes.append(
+            f"Formulas without a stored value stand as formulas ({unknown}): open the file in its program and save it."
+        )
+    return "\n\n".join(blocks), " ".join((book.properties.title or "").split()), tables, notes
+
+
+def _describe(hidden: Counter[str]) -> str:
+    return ", ".join(
+        f"{hidden[what]} {what if hidden[what] == 1 else many}" for what, many in _WORDS.items() if hidden[what]
+    )
+
+
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(b"<f>" in (xml := archive.read(name)) or b"<f " in xml for name in sheets)
+
+
+class _SheetReader:
+    """Reads one sheet; `hidden` and `unknown` count what is left out, and formulas without a value."""
+
+    def __init__(self, sheet: Any, formulas: Any) -> None:
+        self._sheet = sheet
+        self._formulas = formulas
+        self.hidden: Counter[str] = Counter()
+        self.unknown = 0
+
+    def list_rows(self) -> Iterator[list[str]]:
+        """Yields the rows that show anything, over the columns that show anything. Raises FileRefused."""
+        shown = self._show_cells()
+        hidden_rows = {number for number, row in self._sheet.row_dimensions.items() if row.hidden}
+        hidden_columns = {
+            number
+            for column in self._sheet.column_dimensions.values()
+            if column.hidden
+            for number in range(column.min or 0, min(column.max or 0, self._sheet.max_column) + 1)
+        }
+        columns = sorted({column for row in shown.values() for column in row})
+        self.hidden["row"] = len(hidden_rows & shown.keys())
+        self.hidden["column"] = len(hidden_columns.intersection(columns))
+        columns = [column for column in columns if column not in hidden_columns]
+        if len(columns) > MAX_COLUMNS:
+            raise FileRefused("too_large", f"A sheet has more than {MAX_COLUMNS} columns.")
+        for number in sorted(shown.keys() - hidden_rows):
+            row = [shown[number].get(column, "") for column in columns]
+            if any(row):
+                yield row
+
+    def _show_cells(self) -> dict[int, dict[int, str]]:
+        """Returns the text of each cell by row and column, a merged one's wherever its rows and columns are used."""
+        # Walking over the sheet's area would make cells of all that is empty, a billion of them in a hostile file.
+        cells = self._sheet._cells
+        if len(cells) > MAX_CELLS:
+            raise FileRefused("too_large", f"A sheet has more than {MAX_CELLS} cells: send it in parts.")
+        shown: dict[int, dict[int, str]] = defaultdict(dict)
+        for (row, column), cell in cells.items():
+            if text := self._show_cell(row, column, cell):
+                shown[row][column] = text
+        rows, columns = sorted(shown), sorted({column for row in shown.values() for column in row})
+        places = 0
+        for area in self._sheet.merged_cells.ranges:
+            text = shown[area.min_row].get(area.min_col, "") if area.min_row in shown else ""
+            down = rows[bisect_left(rows, area.min_row) : bisect_right(rows, area.max_row)]
+            across = columns[bisect_left(columns, area.min_col) : bisect_right(columns, area.max_col)]
+            places += len(down) * len(across)
+            if places > MAX_CELLS:
+                raise FileRefused("too_large", f"The merged cells of a sheet span more than {MAX_CELLS} places.")
+            for row in down:
+                shown[row] |= dict.fromkeys(across, text)
+        return shown
+
+    def _show_cell(self, row: int, column: int, cell: Any) -> str:
+        if cell.value is not None:
+            return show_value(cell.value, cell.number_format).strip()
+        formula = self._formulas._cells.get((row, column)) if self._formulas is not None else None
+        if formula is None or formula.data_type != "f":
+            return ""
+        self.unknown += 1
+        return f"{getattr(formula.value, 'text', formula.value)} ({_NO_VALUE})"
