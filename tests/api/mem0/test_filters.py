@@ -98,7 +98,7 @@ def test_conditions_on_what_a_memory_is(alice):
     assert found(categories={"contains": "finance"}) == {"Invoice"}
     assert found(NOT={"categories": "finance"}) == {"ferry"}
     assert found(categories="*") == {"Invoice"}
-    assert found(created_at={"gte": "2026-05-01", "lt": "2026-06-01"}) == {"Invoice"}
+    assert found(created_at={"gte": "2026-05-01", "lt": "2026-05-20"}) == {"Invoice"}
     assert found(timestamp={"gt": "2026-05-08"}) == {"ferry"}
     assert found(timestamp={"lte": 1_777_593_600}) == {"Invoice"}
     assert found(updated_at={"lt": "2026-06-01"}) == {"Invoice"}
