@@ -20,7 +20,7 @@ from memory.retrieval.filters import (
     parse,
 )
 
-TAGS, USER, TASK = "tags", "user_id", "task_id"
+TAGS, USER, AGENT, TASK = "tags", "user_id", "agent_id", "task_id"
 _FIELDS = {
     "id": "id",
     "memory": "text",
@@ -44,6 +44,11 @@ def read_filter(data: Any) -> Filter | None:
 def hold_user(user_id: str) -> Filter:
     """Memories that belong to the user."""
     return Condition(MetadataPath((USER,)), Operator.EQ, user_id)
+
+
+def hold_agent(agent_id: str) -> Filter:
+    """Matches memories that belong to the agent."""
+    return Condition(MetadataPath((AGENT,)), Operator.EQ, agent_id)
 
 
 def hold_task(task_id: str) -> Filter:
