@@ -1,4 +1,4 @@
-"""What the routes of mem0's API share: whose memories they reach, and how they tell them and their refusals."""
+"""Holds what the routes of mem0's API share: the namespace they reach, and the shape of memories and refusals."""
 
 from __future__ import annotations
 

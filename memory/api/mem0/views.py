@@ -294,7 +294,7 @@ class Mem0MemoryViewSet(Mem0ViewSet):
 
 
 def correct(row: dict[str, Any], values: dict[str, Any]) -> Correction:
-    """What is to be different of a memory: its own metadata is replaced, and whose it is stays."""
+    """Returns the correction of a memory: its own metadata is replaced, and its owners stay."""
     metadata = None
     if values.keys() & {"metadata", "expiration_date"}:
         kept = {name: value for name, value in row["metadata"].items() if name in (*OWNERS, CATEGORIES)}

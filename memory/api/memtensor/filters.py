@@ -37,7 +37,7 @@ _TEXT_OPERATORS = {"contains": "icontains", "like": "icontains"}
 
 
 def read_filter(data: Any) -> Filter | None:
-    """What a filter says; None for the empty object. Raises FilterError with the place in it."""
+    """Reads a filter; None for the empty object. Raises FilterError with the place in it."""
     return None if data == {} else _MemTensorFilterReader().read_group(data, "", 0)
 
 

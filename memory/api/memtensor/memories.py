@@ -1,4 +1,4 @@
-"""What the routes of MemTensor's API do with memories, the newer ones and the classic ones alike."""
+"""Adds, finds and lists memories for the routes of MemTensor's API, the newer and the classic ones."""
 
 from __future__ import annotations
 
