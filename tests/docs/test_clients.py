@@ -147,8 +147,9 @@ def test_the_programs_of_a_guide_run_where_its_own_line_installs_them(
     write_row(guide, versions)
 
 
-def test_the_table_has_each_guide_with_the_line_that_it_shows():
-    shown = {(guide.link, guide.line) for guide in list_guides()}
+def test_the_table_has_only_lines_that_guides_show_and_is_the_same_in_both_languages():
+    rows = read_rows(TABLES[0])
 
-    assert set(read_rows(TABLES[0])) == shown
-    assert read_rows(TABLES[0]) == read_rows(TABLES[1])
+    assert rows
+    assert rows.keys() <= {(guide.link, guide.line) for guide in list_guides()}
+    assert rows == read_rows(TABLES[1])
