@@ -171,7 +171,7 @@ class OpenMemMemorySerializer(serializers.Serializer):
     memory_value = serializers.CharField()
     memory_type = serializers.ChoiceField(answers.TYPES)
     conversation_id = serializers.CharField()
-    status = serializers.ChoiceField(answers.STATUSES)
+    status = serializers.CharField(help_text="`activated` or `archived`")
     tags = serializers.ListField(child=serializers.CharField())
     memory_time = serializers.DateTimeField(help_text="When it was said")
     create_time = serializers.DateTimeField()
