@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai install-train client-types client-package translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint clients install install-dev install-clients install-crewai install-train client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -35,6 +35,10 @@ test: install-dev install-clients translations ## run all tests on a real Postgr
 CASES ?= 180
 fuzz: install-dev translations ## send every route random requests (CASES of each); as many histories to columns and SQL
 	MEMOS_EXAMPLES=$(CASES) $(BIN)/python -m pytest -p no:playwright tests/contracts/test_openapi.py tests/retrieval/columns
+
+# Each in an environment of its own, for half an hour. CrewAI alone takes 1 GB.
+clients: install-dev translations ## run the guides about clients as they install them; write their versions into the guide
+	MEMOS_CLIENTS=1 $(BIN)/python -m pytest -p no:playwright tests/docs/test_clients.py
 
 check: lint ## the inner loop: linters, types, imports and the tests of pure modules
 	$(BIN)/python -m pytest -n 2 -q tests/text tests/governance tests/gate

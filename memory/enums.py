@@ -296,6 +296,7 @@ class AuditEvent(TextChoices):
     CUBE_SHARE = "CUBE_SHARE"
     CUBE_REVOKE = "CUBE_REVOKE"
     KEY_OWNER = "KEY_OWNER"
+    PROJECT_CHANGE = "PROJECT_CHANGE"
 
 
 class EventType(TextChoices):

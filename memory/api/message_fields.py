@@ -51,6 +51,7 @@ class Content:
         "oneOf": [
             {"type": "string", "maxLength": MAX_TEXT_CHARS},
             {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "object"}]}},
+            {"type": "object", "description": "One part"},
         ],
         "nullable": True,
     }
@@ -59,7 +60,7 @@ class ContentField(serializers.Field):
     """A message's content, as Content; None for none."""
 
     default_error_messages = {
-        "invalid": "must be a text, a list of parts, or null.",
+        "invalid": "must be a text, a part, a list of parts, or null.",
         "part": "must be a text or an object with `type`.",
         "part_text": "must have a text in `text`.",
         "too_long": f"has more than {MAX_TEXT_CHARS} characters: send it to /v1/documents.",
@@ -74,6 +75,8 @@ class ContentField(serializers.Field):
             content = Content(data)
         elif isinstance(data, list):
             content = self._join_parts(data)
+        elif isinstance(data, Mapping):
+            content = self._join_parts([data])
         else:
             self.fail("invalid")
         if len(content.text) > MAX_TEXT_CHARS:

@@ -184,7 +184,7 @@ urlpatterns = [
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
-    path("v1/default/banks/<str:bank_id>", BankViewSet.as_view({"put": "create"})),
+    path("v1/default/banks/<str:bank_id>", BankViewSet.as_view({"put": "create", "delete": "destroy"})),
     path("v1/default/banks/<str:bank_id>/profile", BankViewSet.as_view({"get": "profile"})),
     path("v1/default/banks/<str:bank_id>/memories", BankViewSet.as_view({"post": "retain"})),
     path("v1/default/banks/<str:bank_id>/memories/recall", BankViewSet.as_view({"post": "recall"})),

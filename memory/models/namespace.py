@@ -13,6 +13,9 @@ class Namespace(models.Model):
     name = models.CharField(max_length=128, unique=True, db_collation="C")
     description = models.CharField(max_length=300, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
+    mem0_project = models.JSONField(
+        db_default={}, default=dict, help_text="Settings of a project that mem0's clients store and read back"
+    )
 
     class Meta:
         ordering = ["name"]

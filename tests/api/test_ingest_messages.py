@@ -52,7 +52,7 @@ WRONG = [
     ([7], "messages[0]", "Invalid data. Expected a dictionary, but got int."),
     ([{"content": "hello"}], "messages[0].role", "is missing."),
     ([{"role": "robot", "content": "hello"}], "messages[0].role", "must be one of user, agent (or assistant)"),
-    ([user("ok"), user(7)], "messages[1].content", "must be a text, a list of parts, or null."),
+    ([user("ok"), user(7)], "messages[1].content", "must be a text, a part, a list of parts, or null."),
     ([user([7])], "messages[0].content[0]", "must be a text or an object with `type`."),
     ([user([{"type": "text"}])], "messages[0].content[0]", "must have a text in `text`."),
     ([user("x" * 20_001)], "messages[0].content", "has more than 20000 characters: send it to /v1/documents."),

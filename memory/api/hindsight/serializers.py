@@ -259,6 +259,12 @@ class BankSerializer(serializers.Serializer):
     name = StrictCharField(required=False, allow_null=True, allow_blank=True, max_length=200, default=None)
 
 
+class BankDeletedSerializer(serializers.Serializer):
+    success = serializers.BooleanField()
+    message = serializers.CharField()
+    deleted_count = serializers.IntegerField(help_text="Memories; each can be restored")
+
+
 class DispositionSerializer(serializers.Serializer):
     skepticism = serializers.IntegerField(min_value=1, max_value=5)
     literalism = serializers.IntegerField(min_value=1, max_value=5)

@@ -16,6 +16,7 @@ from memory.api.hindsight import tags
 from memory.api.hindsight.serializers import (
     BUDGETS,
     STATES,
+    BankDeletedSerializer,
     BankProfileSerializer,
     BankRecallAnswerSerializer,
     BankRecallSerializer,
@@ -41,12 +42,15 @@ from memory.retrieval.render import NOTHING_FITS
 from memory.services.answers.conversation import reply
 from memory.services.answers.sources import find_sources
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.memories import read
+from memory.services.memories import bulk, bulk_run, read
 from memory.services.memories.read import MemoryFilter
 from memory.services.recall.search import Ask, search
 from memory.types import Idempotency, NewMemory, session_of_day
 
 WORLD, EXPERIENCE = "world", "experience"
+REASON = "through hindsight's API"
+# A request waits this long for the memories to be archived; the worker does the rest.
+ARCHIVE_SECONDS = 5.0
 
 
 @extend_schema(tags=[HINDSIGHT.name])
@@ -55,7 +59,7 @@ class BankViewSet(MemosViewSet):
 
     required_scope = {
         **dict.fromkeys(("recall", "reflect", "units", "profile"), AccessScope.READ),
-        **dict.fromkeys(("retain", "create"), AccessScope.WRITE),
+        **dict.fromkeys(("retain", "create", "destroy"), AccessScope.WRITE),
     }
 
     @extend_schema(
@@ -71,6 +75,26 @@ class BankViewSet(MemosViewSet):
     @extend_schema(operation_id="get_bank", summary="One bank", responses={200: BankProfileSerializer})
     def profile(self, request: Request, bank_id: str) -> Response:
         return Response(_describe_bank(self.scope(bank_id, create=False).namespace))
+
+    @extend_schema(
+        operation_id="delete_bank",
+        summary="Delete all memories of a bank; each can be restored",
+        responses={200: BankDeletedSerializer},
+    )
+    def destroy(self, request: Request, bank_id: str) -> Response:
+        scope = self.scope(bank_id, create=False)
+        change = bulk.archive_where(scope, where=None, reason=REASON, now=timezone.now())
+        bulk_run.carry_out(
+            namespace_id=scope.namespace_id, change_id=change.id, now=timezone.now, seconds=ARCHIVE_SECONDS
+        )
+        done = bulk.to_dict(bulk.find(self.access, change_id=change.id))
+        kept = done["refused"] or 0
+        says = "The bank is empty."
+        if done["finished_at"] is None:
+            says = f"The memories are being deleted: GET /v1/memories/bulk/{change.id} says how far."
+        elif kept:
+            says = f"A legal hold keeps {kept} of {change.matched} memories."
+        return Response({"success": kept == 0, "message": says, "deleted_count": change.matched - kept})
 
     @extend_schema(
         operation_id="retain",

@@ -29,8 +29,8 @@ class Mem0MemorySerializer(serializers.Serializer):
     metadata = serializers.DictField(help_text="The client's own")
     categories = serializers.ListField(child=serializers.CharField(), help_text="Those that it was imported with")
     expiration_date = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField(help_text="When it was last corrected, else `created_at`")
+    created_at = serializers.DateTimeField(help_text="The `timestamp` that was given, else when it was recorded")
+    updated_at = serializers.DateTimeField(help_text="When it was last corrected, else when it was recorded")
 
 
 class UpdatedMemorySerializer(Mem0MemorySerializer):

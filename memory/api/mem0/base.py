@@ -1,9 +1,9 @@
-"""What the routes of mem0's API share: whose memories they reach, and how they tell them and their refusals."""
+"""Holds what the routes of mem0's API share: the namespace they reach, and the shape of memories and refusals."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -83,19 +83,22 @@ class Mem0ViewSet(MemosViewSet):
         name = name or NAMESPACE
         return self.scope(name) if create else self.scope_if_there(name)
 
-    def add_messages(self, values: Mapping[str, Any], *, split: bool) -> tuple[Scope, Ingested, list[dict[str, Any]]]:
+    def add_messages(
+        self, values: Mapping[str, Any], *, split: bool
+    ) -> tuple[Scope, Ingested, list[dict[str, Any]], set[str]]:
         """Remembers the messages; `split`: those of a user and an agent belong to the one or the other, by role.
 
-        Returns what became of them and the memories that were made.
+        Returns what became of them, the memories that were made, and which kinds of parts are no text.
         """
         scope = self.own_scope(create=True)
         assert scope is not None
         now = self.now_in(scope.namespace)
         owners = Owners.read(values)
         extra = {EXPIRATION: values["expiration_date"]} if values.get("expiration_date") else {}
-        turns = []
+        turns, left_out = [], set()
         for message in values["messages"]:
             content: Content | None = message["content"]
+            left_out |= set(content.left_out) if content else set()
             if content is None or not content.text:
                 continue
             own = owners.of_role(message["role"]) if split else owners
@@ -106,7 +109,7 @@ class Mem0ViewSet(MemosViewSet):
         if not turns:
             raise ValidationError({"messages": "hold no text: MemOS reads texts only."})
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())
-        return scope, done, read.get_many(scope, done.memory_ids)
+        return scope, done, read.get_many(scope, done.memory_ids), left_out
 
     def search(self, where: Filter, values: Mapping[str, Any], *, top_k: int) -> list[dict[str, Any]]:
         """The memories that answer, with score."""
@@ -121,7 +124,7 @@ class Mem0ViewSet(MemosViewSet):
         changes = find_last_changes(scope, [hit.id for hit in hits])
         return [
             {
-                **_describe(str(hit.id), hit.text, hit.metadata, hit.created_at.isoformat()),
+                **_describe(str(hit.id), hit.text, hit.metadata, hit.occurred_at.isoformat()),
                 "updated_at": (changes.get(hit.id) or hit.created_at).isoformat(),
                 "score": hit.relevance,
                 "score_breakdown": {"semantic": hit.similarity, "bm25": hit.bm25},
@@ -159,7 +162,7 @@ class Mem0ViewSet(MemosViewSet):
         changes = find_last_changes(scope, [uuid.UUID(row["id"]) for row in rows]) if scope and rows else {}
         return [
             {
-                **_describe(row["id"], row["text"], row["metadata"], row["created_at"]),
+                **_describe(row["id"], row["text"], row["metadata"], row["occurred_at"]),
                 "updated_at": changes[uuid.UUID(row["id"])].isoformat()
                 if uuid.UUID(row["id"]) in changes
                 else row["created_at"],
@@ -241,8 +244,8 @@ def count_memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
 
 
-def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None) -> str:
-    """What became of messages, in a sentence or two."""
+def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None, left_out: Collection[str] = ()) -> str:
+    """Says what became of messages in a sentence or two; `left_out`: kinds of parts that are no text."""
     stored, kept_out = len(done.memory_ids), [one for one in done.outcomes if not one.accepted]
     says = f"{count_memories(stored)} stored"
     if infer is False:
@@ -256,10 +259,13 @@ def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None) -> str:
     if kept_out:
         reasons = "; ".join(dict.fromkeys(reason["says"] for one in kept_out for reason in one.reasons))
         says += f" The gate kept out {len(kept_out)}: {reasons}"
+    if left_out:
+        says += f" Parts that are no text were left out: {', '.join(sorted(left_out))}."
     return says
 
 
-def _describe(identity: str, text: str, metadata: Mapping[str, Any], created_at: str) -> dict[str, Any]:
+def _describe(identity: str, text: str, metadata: Mapping[str, Any], occurred_at: str) -> dict[str, Any]:
+    """Returns a memory without `updated_at`. mem0's clients read the `timestamp` that they gave as `created_at`."""
     categories = metadata.get(CATEGORIES)
     return {
         "id": identity,
@@ -268,7 +274,7 @@ def _describe(identity: str, text: str, metadata: Mapping[str, Any], created_at:
         "metadata": own_metadata(metadata),
         "categories": [one for one in categories if isinstance(one, str)] if isinstance(categories, list) else [],
         "expiration_date": _text(metadata.get(EXPIRATION)),
-        "created_at": created_at,
+        "created_at": occurred_at,
     }
 
 
@@ -310,7 +316,7 @@ def _tell(
         "user_id": _text(holder["metadata"].get("user_id")),
         "event": event,
         "metadata": own_metadata(holder["metadata"]),
-        "created_at": memory["created_at"],
+        "created_at": memory["occurred_at"],
         "updated_at": at,
     }
 

@@ -30,7 +30,8 @@ from memory.retrieval.filters import (
 MAX_GROUPS_DEEP = 5
 ANY = "*"
 _JOINS = ("AND", "OR", "NOT")
-_MOMENTS = {"created_at": "created_at", "updated_at": "updated_at", "timestamp": "occurred_at"}
+# `created_at` is the `timestamp` that a client gave, else when the memory was recorded.
+_MOMENTS = {"created_at": "occurred_at", "updated_at": "updated_at", "timestamp": "occurred_at"}
 _FIELDS = (*OWNERS, *_MOMENTS, CATEGORIES, "metadata", "keywords", "memory_ids")
 
 

@@ -29,6 +29,7 @@ from memory.api.views.base import may_lag
 from memory.enums import AccessScope
 from memory.errors import InvalidInput, NotFound
 from memory.owners import Owners
+from memory.retrieval.filters import Filter
 from memory.services.memories import read
 from memory.services.memories.owners import OWNER_KEYS, list_owners
 from memory.services.memories.read import MemoryFilter
@@ -87,9 +88,17 @@ class Mem0OwnerViewSet(Mem0ViewSet):
             raise InvalidInput(f"There are {', '.join(OWNER_KEYS)}, and no {kind!r}.", detail={"field": "type"})
         ids = Owners.read(self.valid(OwnersQuerySerializer, {OWNER_KEYS[kind]: name})).ids
         matched, says = self.delete_where(filters.hold_owners(ids))
-        if not matched:
+        if not matched and not self._had_memories(filters.hold_owners(ids)):
             raise NotFound(f"There is no {kind} {name!r} that memories belong to.", detail={"field": "name"})
         return Response({"message": says})
+
+    def _had_memories(self, where: Filter) -> bool:
+        """Tells whether deleted memories match: clients delete an owner after all of its memories."""
+        scope = self.own_scope()
+        if scope is None:
+            return False
+        wanted = MemoryFilter(state=None, limit=1)
+        return read.list_slice(scope, wanted=wanted, offset=0, now=timezone.now(), where=where)[1] > 0
 
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])

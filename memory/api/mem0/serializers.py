@@ -165,8 +165,8 @@ class PageSerializer(serializers.Serializer):
 
 class ListMemoriesSerializer(_NarrowedSerializer):
     filters = Mem0FilterField(help_text="Must name a user, agent, app or run")
-    start_date = MomentField(required=False, allow_null=True, default=None, help_text="Recorded at that time or later")
-    end_date = MomentField(required=False, allow_null=True, default=None, help_text="Recorded by that time")
+    start_date = MomentField(required=False, allow_null=True, default=None, help_text="Created at that time or later")
+    end_date = MomentField(required=False, allow_null=True, default=None, help_text="Created by that time")
     latest_only = StrictBooleanField(
         required=False, allow_null=True, default=False, help_text="Without memories that were superseded"
     )
@@ -199,7 +199,7 @@ class DeleteMemoriesSerializer(OwnersQuerySerializer):
         if isinstance(said := data.get("filters"), str):
             data = {**{name: str(value) for name, value in _read_object(said).items()}, **data}
         # A misspelt id would delete more than was meant.
-        if unknown := sorted(set(data) - set(self.fields) - {"org_id", "project_id"}):
+        if unknown := sorted(set(data) - set(self.fields) - {"org_id", "project_id", "source"}):
             raise serializers.ValidationError(dict.fromkeys(unknown, "is not supported here: name ids only."))
         return super().to_internal_value(data)
 

@@ -51,7 +51,7 @@ class Mem0ServerViewSet(Mem0ViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        _, _, rows = self.add_messages(self.valid(AddMemoriesSerializer, request.data), split=False)
+        _, _, rows, _ = self.add_messages(self.valid(AddMemoriesSerializer, request.data), split=False)
         return Response({"results": [describe_added(row) for row in rows]})
 
     @extend_schema(

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from memory.api.mem0.owner_views import Mem0EventViewSet, Mem0OwnerViewSet
+from memory.api.mem0.project import Mem0ProjectViewSet
 from memory.api.mem0.server import Mem0ServerViewSet
 from memory.api.mem0.views import Mem0MemoriesViewSet, Mem0MemoryViewSet
 
@@ -27,6 +28,10 @@ urlpatterns = [
     path("v1/entities/", Mem0OwnerViewSet.as_view({"get": "list"})),
     path("v1/entities/<str:kind>/<path:name>/", Mem0OwnerViewSet.as_view({"delete": "destroy_v1"})),
     path("v2/entities/<str:kind>/<path:name>/", Mem0OwnerViewSet.as_view({"delete": "destroy"})),
+    path(
+        "api/v1/orgs/organizations/<str:org_id>/projects/<str:project_id>/",
+        Mem0ProjectViewSet.as_view({"get": "retrieve", "patch": "update"}),
+    ),
     path("v1/events/", Mem0EventViewSet.as_view({"get": "list"})),
     path("v1/event/<uuid:event_id>/", Mem0EventViewSet.as_view({"get": "retrieve"})),
     path(

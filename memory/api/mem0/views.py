@@ -98,10 +98,10 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
 
     def _add(self, request: Request) -> dict[str, Any]:
         values = self.valid(AddMemoriesSerializer, request.data)
-        scope, done, rows = self.add_messages(values, split=True)
+        scope, done, rows, left_out = self.add_messages(values, split=True)
         known = next((one.memory_id for one in done.outcomes if one.memory_id), None)
         return {
-            "message": tell_outcome(scope, done, infer=values["infer"]),
+            "message": tell_outcome(scope, done, infer=values["infer"], left_out=left_out),
             "status": "SUCCEEDED",
             "event_id": str(known or new_id()),
             "results": [describe_added(row) for row in rows],
@@ -186,13 +186,17 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
 
     @extend_schema(
         operation_id="mem0_delete_memories",
-        summary="Delete the memories of a user, an agent, an app or a run; each can be restored",
+        summary="Delete the memories of a user, an agent, an app or a run, or all with `*` for each of them; each can "
+        "be restored",
         parameters=[DeleteMemoriesSerializer],
         responses={200: Mem0DoneSerializer},
     )
     def delete_all(self, request: Request) -> Response:
         values = self.valid(DeleteMemoriesSerializer, request.query_params)
-        _, says = self.delete_where(filters.hold_owners(Owners.read(values).ids))
+        ids = Owners.read(values).ids
+        # As mem0's clients say it: all memories of the project.
+        is_all = ids == dict.fromkeys(OWNERS, filters.ANY)
+        _, says = self.delete_where(None if is_all else filters.hold_owners(ids))
         return Response({"message": says})
 
     @extend_schema(
@@ -290,7 +294,7 @@ class Mem0MemoryViewSet(Mem0ViewSet):
 
 
 def correct(row: dict[str, Any], values: dict[str, Any]) -> Correction:
-    """What is to be different of a memory: its own metadata is replaced, and whose it is stays."""
+    """Returns the correction of a memory: its own metadata is replaced, and its owners stay."""
     metadata = None
     if values.keys() & {"metadata", "expiration_date"}:
         kept = {name: value for name, value in row["metadata"].items() if name in (*OWNERS, CATEGORIES)}
@@ -304,7 +308,7 @@ def correct(row: dict[str, Any], values: dict[str, Any]) -> Correction:
 def _between(start: Any, end: Any) -> list[Filter]:
     parts: list[Filter] = []
     if start is not None:
-        parts.append(Condition(MemoryField.CREATED, Operator.GTE, start))
+        parts.append(Condition(MemoryField.OCCURRED, Operator.GTE, start))
     if end is not None:
-        parts.append(Condition(MemoryField.CREATED, Operator.LTE, end))
+        parts.append(Condition(MemoryField.OCCURRED, Operator.LTE, end))
     return parts

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField, StrictNumberField
+from memory.api.mem0.authentication import Mem0KeyAuthentication
 from memory.api.memtensor import answers, filters
 from memory.api.memtensor.cube_names import CubeNames, Reached
 from memory.api.memtensor.envelope import OK, MemTensorErrorSerializer, answer_error, describe_envelope
@@ -103,6 +104,7 @@ class MemTensorChatSerializer(WhoSerializer):
 class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     """Answers from cubes, as MemTensor's server does."""
 
+    authentication_classes = (Mem0KeyAuthentication,)
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create", "stream", "playground", "classic"})
     error_serializer = MemTensorErrorSerializer

@@ -13,10 +13,15 @@ from memory.kinds import PREFERENCE_KEY, SESSION_PREFIX
 from memory.owners import own_metadata
 from memory.retrieval.hits import Hit
 
+# The key of a memory's metadata that holds `chat_time` as the client wrote it.
+CHAT_TIME = "memtensor_chat_time"
 # What is said by people, everything else, and what was read in it of likes and habits.
 PREFERENCE = "PreferenceMemory"
+EXPLICIT = "explicit_preference"
 TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
 STATUSES = ("activated", "archived")
+# Keys of the metadata that are not the client's `info`.
+_OURS = (TAGS, CHAT_TIME)
 # Of a change of many memories.
 PROGRESS = ("success", "in_progress")
 
@@ -32,11 +37,13 @@ class MemTensorMetadataSerializer(serializers.Serializer):
     created_at = serializers.DateTimeField()
     memory_time = serializers.DateTimeField(help_text="When it was said")
     relativity = serializers.FloatField(required=False, help_text="Of a search: the relevance, 0 to 1")
+    preference_type = serializers.ChoiceField([EXPLICIT], required=False, help_text="Of a preference")
+    preference = serializers.CharField(required=False, help_text="Of a preference: as `memory`")
 
 
 class MemTensorMemorySerializer(serializers.Serializer):
     id = serializers.UUIDField()
-    memory = serializers.CharField()
+    memory = serializers.CharField(help_text="Of a search, behind the `chat_time` in brackets that it was added with")
     ref_id = serializers.CharField(help_text="The id in brackets")
     metadata = MemTensorMetadataSerializer()
 
@@ -132,7 +139,9 @@ def describe_hit(hit: Hit) -> dict[str, Any]:
     described = _describe(str(hit.id), hit.text, hit.role, hit.metadata)
     # What was read in turns stands before the first of them; only a preference says how somebody stands to something.
     if hit.turn < 0 and not hit.session.startswith(SESSION_PREFIX) and PREFERENCE_KEY in hit.metadata:
-        described["metadata"]["memory_type"] = PREFERENCE
+        described["metadata"] |= _describe_preference(hit.text)
+    if isinstance(said_at := hit.metadata.get(CHAT_TIME), str):
+        described["memory"] = f"[{said_at}]: {hit.text}"
     described["metadata"] |= {
         "status": STATUSES[0],
         "session_id": hit.session,
@@ -147,7 +156,7 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A memory of a list."""
     described = _describe(row["id"], row["text"], row["role"], row["metadata"])
     if row["kind"] == MemoryKind.PREFERENCE:
-        described["metadata"]["memory_type"] = PREFERENCE
+        described["metadata"] |= _describe_preference(row["text"])
     described["metadata"] |= {
         "status": STATUSES[row["state"] != MemoryState.ACTIVE],
         "session_id": row["session_id"],
@@ -178,6 +187,10 @@ def _describe(identity: str, text: str, role: str, metadata: Mapping[str, Any]) 
             "user_id": user if isinstance(user, str) else None,
             "role": role,
             "tags": [one for one in tags if isinstance(one, str)] if isinstance(tags, list) else [],
-            "info": {name: value for name, value in own_metadata(metadata).items() if name != TAGS},
+            "info": {name: value for name, value in own_metadata(metadata).items() if name not in _OURS},
         },
     }
+
+
+def _describe_preference(text: str) -> dict[str, str]:
+    return {"memory_type": PREFERENCE, "preference_type": EXPLICIT, "preference": text}

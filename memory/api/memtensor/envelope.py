@@ -24,9 +24,9 @@ class MemTensorErrorSerializer(ErrorSerializer):
     data = serializers.JSONField(required=False, help_text="Always null")  # type: ignore[assignment]
 
 
-def envelop(data: Any, message: str) -> Response:
-    """What went well."""
-    return Response({"code": OK, "message": message, "data": data})
+def envelop(data: Any, message: str, notice: str = "") -> Response:
+    """Returns what went well. `notice` says what a `message` that clients compare with a constant cannot say."""
+    return Response({"code": OK, "message": message, "data": data, **({"notice": notice} if notice else {})})
 
 
 def describe_envelope(name: str, data: serializers.Field) -> serializers.Serializer:
@@ -37,6 +37,9 @@ def describe_envelope(name: str, data: serializers.Field) -> serializers.Seriali
             "code": serializers.IntegerField(help_text="The HTTP status"),
             "message": serializers.CharField(help_text="What became of the request, in a sentence or two"),
             "data": data,
+            "notice": serializers.CharField(
+                required=False, help_text="What the gate kept out, and what of the request was not done"
+            ),
         },
     )
 

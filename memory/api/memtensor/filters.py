@@ -20,7 +20,7 @@ from memory.retrieval.filters import (
     parse,
 )
 
-TAGS, USER, TASK = "tags", "user_id", "task_id"
+TAGS, USER, AGENT, TASK = "tags", "user_id", "agent_id", "task_id"
 _FIELDS = {
     "id": "id",
     "memory": "text",
@@ -37,13 +37,18 @@ _TEXT_OPERATORS = {"contains": "icontains", "like": "icontains"}
 
 
 def read_filter(data: Any) -> Filter | None:
-    """What a filter says; None for the empty object. Raises FilterError with the place in it."""
+    """Reads a filter; None for the empty object. Raises FilterError with the place in it."""
     return None if data == {} else _MemTensorFilterReader().read_group(data, "", 0)
 
 
 def hold_user(user_id: str) -> Filter:
     """Memories that belong to the user."""
     return Condition(MetadataPath((USER,)), Operator.EQ, user_id)
+
+
+def hold_agent(agent_id: str) -> Filter:
+    """Matches memories that belong to the agent."""
+    return Condition(MetadataPath((AGENT,)), Operator.EQ, agent_id)
 
 
 def hold_task(task_id: str) -> Filter:

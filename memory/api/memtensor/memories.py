@@ -1,4 +1,4 @@
-"""What the routes of MemTensor's API do with memories, the newer ones and the classic ones alike."""
+"""Adds, finds and lists memories for the routes of MemTensor's API, the newer and the classic ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from memory.api.mem0.authentication import Mem0KeyAuthentication
 from memory.api.mem0.base import tell_outcome
 from memory.api.memtensor import answers, filters
 from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
 from memory.api.memtensor.envelope import envelop
-from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes
+from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes, read_chat_time
 from memory.api.views.base import MemosViewSet
 from memory.enums import MemoryKind, PreferenceReading, Role
 from memory.retrieval.filters import Filter
@@ -28,12 +29,16 @@ from memory.services.recall.search_across import search_across
 from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory
 
+# MemTensor's own clients compare `message` with these.
+ADDED_SAYS, FOUND_SAYS = "Memory added successfully", "Search completed successfully"
 NO_INTERNET = " The internet was not searched: MemOS reads its own memories only."
 _KEPT = (filters.TASK, "manager_user_id", "project_id", "source")
 
 
 class MemoryDoors(CubeNames, MemosViewSet):
     """Adds, finds and lists memories of the cubes that a request names."""
+
+    authentication_classes = (Mem0KeyAuthentication,)
 
     def add_memories(self, values: Mapping[str, Any]) -> Response:
         """Remembers the messages in each of the cubes, all or nothing."""
@@ -48,10 +53,11 @@ class MemoryDoors(CubeNames, MemosViewSet):
             left_out |= set(content.left_out) if content else set()
             if content is None or not content.text:
                 continue
-            session = reached.name_session(values["session_id"], message["chat_time"] or now, now.tzinfo)
-            turns.append(
-                NewMemory(session, message["role"], content.text, message["name"] or "", metadata, message["chat_time"])
-            )
+            said_at = read_chat_time(message["chat_time"])
+            timed = {answers.CHAT_TIME: message["chat_time"]} if message["chat_time"] else {}
+            session = reached.name_session(values["session_id"], said_at or now, now.tzinfo)
+            own = {**metadata, **timed}
+            turns.append(NewMemory(session, message["role"], content.text, message["name"] or "", own, said_at))
         if not turns:
             raise ValidationError({"messages": "hold no text: send files to POST /v1/documents."})
         idempotency = self.idempotency()
@@ -70,10 +76,9 @@ class MemoryDoors(CubeNames, MemosViewSet):
             )
             if outcome.accepted
         ]
-        says = tell_outcome(places[0].scope, done, infer=None if values["mode"] == "fine" else False)
-        if left_out:
-            says += f" Parts that are no text were left out: {', '.join(sorted(left_out))}."
-        return envelop(added, says)
+        infer = None if values["mode"] == "fine" else False
+        says = tell_outcome(places[0].scope, done, infer=infer, left_out=left_out)
+        return envelop(added, ADDED_SAYS, says + tell_unread_times(values["messages"]))
 
     def search_cubes(self, values: Mapping[str, Any]) -> Response:
         """What answers the question best, of all the cubes together, and the preferences nearest to it."""
@@ -86,9 +91,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
         if has_preferences and values["pref_top_k"] and not reached.of_user:
             self._add_preferences(found, places, values, where)
         grouped = answers.group(found, with_preferences=has_preferences)
-        total = sum(len(cube["memories"]) for kind in ("text_mem", "pref_mem") for cube in grouped[kind])
-        says = f"{total} {'memory' if total == 1 else 'memories'} found."
-        return envelop(grouped, says + (NO_INTERNET if values["internet_search"] else ""))
+        return envelop(grouped, FOUND_SAYS, NO_INTERNET.strip() if values["internet_search"] else "")
 
     def _add_preferences(
         self,
@@ -184,6 +187,13 @@ class MemoryDoors(CubeNames, MemosViewSet):
         """One cube, or what belongs to the user."""
         reached = self.reach([cube_id] if cube_id else [], user_id)
         return reached, self.find_places(reached)
+
+
+def tell_unread_times(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Names the first `chat_time` that MemOS keeps as text only, because it does not read its form."""
+    said = [message["chat_time"] for message in messages if message["chat_time"]]
+    unread = next((text for text in said if read_chat_time(text) is None), None)
+    return f" The chat_time {unread!r} is kept as text: MemOS reads ISO 8601." if unread else ""
 
 
 def _tell_comparing(places: Sequence[CubePlace], *, is_naming: bool) -> str:

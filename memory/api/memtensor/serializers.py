@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -26,6 +28,8 @@ MAX_CUBES, MAX_MESSAGES, MAX_TURNS, MAX_TAGS, MAX_IDS = 20, 1000, 1000, 20, 200
 MAX_TOP_K, MAX_PAGE, MAX_PAGE_SIZE = 100, 10_000, 1000
 MAX_QUERY_CHARS, MAX_CHAT_CHARS = 2000, 8000
 RESERVED = (*KEYS, TAGS)
+# Besides ISO 8601: as the datasets have it that MemTensor's scripts read.
+_CHAT_TIME_FORMS = ("%I:%M %p on %d %B, %Y UTC", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M")
 MEMORY_TYPES = ("text_mem", "act_mem", "para_mem", "pref_mem")
 _NO_PATHS = (
     "is not read: this server opens no paths. Send a text in `memory_content`, or the file to POST /v1/documents."
@@ -106,11 +110,26 @@ class MemTensorFilterField(serializers.Field):
         return value
 
 
+def read_chat_time(text: str | None) -> datetime | None:
+    """Returns the moment that a `chat_time` names, in UTC without an offset; None if MemOS does not read its form."""
+    if not text:
+        return None
+    for form in _CHAT_TIME_FORMS:
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    with suppress(serializers.ValidationError):
+        return MomentField().run_validation(text)  # type: ignore[no-any-return]
+    return None
+
+
 class MemTensorMessageSerializer(serializers.Serializer):
     role = RoleField(required=False, default="user")
     content = ContentField()
     name = OptionalNameField(help_text="Who says it")
-    chat_time = MomentField(required=False, allow_null=True, default=None, help_text="When it was said (ISO 8601)")
+    chat_time = StrictCharField(
+        required=False, allow_null=True, allow_blank=True, max_length=100, default=None,
+        help_text="When it was said: ISO 8601, or as `01:56 PM on 08 May, 2023`; kept as it is written",
+    )  # fmt: skip
 
 
 @extend_schema_field(
@@ -152,6 +171,14 @@ class WhoSerializer(serializers.Serializer):
 
     user_id = NameField()
     session_id = OptionalNameField()
+    conversation_id = StrictCharField(
+        required=False, allow_null=True, allow_blank=True, max_length=128, default=None, help_text="The same"
+    )
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_internal_value(data)
+        conversation = values.pop("conversation_id")
+        return {**values, "session_id": values["session_id"] or conversation or None}
 
 
 class AddMemorySerializer(WhoSerializer):

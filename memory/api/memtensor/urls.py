@@ -7,6 +7,7 @@ from memory.api.memtensor.classic import ClassicViewSet, SharedRoutesViewSet
 from memory.api.memtensor.classic_memory import ClassicMemoryViewSet
 from memory.api.memtensor.cubes import MemTensorCubeViewSet, MemTensorUserViewSet
 from memory.api.memtensor.deletions import MemTensorRecordViewSet
+from memory.api.memtensor.openmem import OpenMemViewSet
 from memory.api.memtensor.scheduler import MemTensorSchedulerViewSet
 from memory.api.memtensor.views import MemTensorByIdsViewSet, MemTensorMemoryViewSet
 
@@ -38,6 +39,14 @@ urlpatterns = [
     path("product/scheduler/task_queue_status", MemTensorSchedulerViewSet.as_view({"get": "queue"})),
     path("product/scheduler/wait", MemTensorSchedulerViewSet.as_view({"post": "wait"})),
     path("product/scheduler/wait/stream", MemTensorSchedulerViewSet.as_view({"post": "wait_stream"})),
+    path("api/openmem/v1/add/message", OpenMemViewSet.as_view({"post": "add"})),
+    path("api/openmem/v1/add/feedback", OpenMemViewSet.as_view({"post": "judge"})),
+    path("api/openmem/v1/search/memory", OpenMemViewSet.as_view({"post": "search_memories"})),
+    path("api/openmem/v1/get/memory", OpenMemViewSet.as_view({"post": "list_memories"})),
+    path("api/openmem/v1/get/memory/<uuid:memory_id>", OpenMemViewSet.as_view({"get": "retrieve"})),
+    path("api/openmem/v1/get/message", OpenMemViewSet.as_view({"post": "list_messages"})),
+    path("api/openmem/v1/get/status", OpenMemViewSet.as_view({"post": "status"})),
+    path("api/openmem/v1/delete/memory", OpenMemViewSet.as_view({"post": "delete_memories"})),
     path("configure", ClassicViewSet.as_view({"post": "configure"})),
     path("users", MemTensorUserViewSet.as_view({"get": "classic_list", "post": "classic_create"})),
     path("users/me", MemTensorUserViewSet.as_view({"get": "me"})),

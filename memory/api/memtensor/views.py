@@ -82,6 +82,18 @@ class MemTensorViewSet(MemoryDoors):
         done = bulk.to_dict(bulk.find(self.access, change_id=change.id))
         return ChangedMany(change.matched - (done["refused"] or 0), done["finished_at"] is None, change.id)
 
+    def delete_named(self, scopes: list[Scope], ids: list[uuid.UUID]) -> Response:
+        """Deletes memories of these cubes; one that they do not hold is refused, and nothing is deleted."""
+        known = {row["id"] for scope in scopes for row in read.get_many(scope, ids)}
+        if unknown := [one for one in ids if str(one) not in known]:
+            raise NotFound(f"There is no memory {unknown[0]} in these cubes.", detail={"field": "memory_ids"})
+        done = edit.archive(self.access, memory_ids=ids, reason=REASON, now=timezone.now(), request_id=self.request_id)
+        return tell_deleted([ChangedMany(len(done))])
+
+    def delete_where(self, scope: Scope, where: Filter) -> ChangedMany:
+        """Deletes the memories of a cube that match the filter."""
+        return self.carry_out(scope, bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now()))
+
 
 def count_cubes(request: Request) -> int:
     """As how many requests one that names cubes counts."""
@@ -179,7 +191,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
         reached = self.reach(cubes, values["user_id"] or "default")
         places = self.find_places(reached)
         if values["memory_ids"]:
-            return self._delete_named([place.scope for place in places], values["memory_ids"])
+            return self.delete_named([place.scope for place in places], values["memory_ids"])
         session = values["session_id"] or values["conversation_id"]
         named = reached.name_session(session, timezone.now()) if session else None
         where = filters.join(
@@ -195,18 +207,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
                 "in memory_ids. Nothing was deleted.",
                 detail={"field": "memory_ids"},
             )
-        return tell_deleted([self._delete_where(place.scope, where) for place in places])
-
-    def _delete_named(self, scopes: list[Scope], ids: list[uuid.UUID]) -> Response:
-        """Deletes memories of these cubes; one that they do not hold is refused, and nothing is deleted."""
-        known = {row["id"] for scope in scopes for row in read.get_many(scope, ids)}
-        if unknown := [one for one in ids if str(one) not in known]:
-            raise NotFound(f"There is no memory {unknown[0]} in these cubes.", detail={"field": "memory_ids"})
-        done = edit.archive(self.access, memory_ids=ids, reason=REASON, now=timezone.now(), request_id=self.request_id)
-        return tell_deleted([ChangedMany(len(done))])
-
-    def _delete_where(self, scope: Scope, where: Filter) -> ChangedMany:
-        return self.carry_out(scope, bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now()))
+        return tell_deleted([self.delete_where(place.scope, where) for place in places])
 
     @extend_schema(
         operation_id="memtensor_feedback",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memory.enums import MemoryState
 from memory.models import Memory, Namespace
 from memory.retrieval.render import NOTHING_FITS
 
@@ -176,6 +177,17 @@ def test_questions_that_are_refused(alice, fields):
     answer = alice.post(f"{BANK}/memories/recall", {"query": "ferry", **fields})
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == next(iter(fields))
+
+
+def test_a_deleted_bank_is_empty_and_can_be_restored(alice, bob, make_tenant):
+    retain(alice, {"content": "The ferry leaves at nine."}, {"content": "Ann books the hall."})
+    told = alice.client.delete(BANK).json()
+    assert (told["success"], told["deleted_count"]) == (True, 2)
+    assert recall(alice, "When does the ferry leave?") == []
+    assert alice.client.delete(BANK).json()["deleted_count"] == 0
+    assert Memory.objects.in_scope(alice.scope).filter(state=MemoryState.ARCHIVED).count() == 2
+    assert bob.client.delete(BANK).status_code == 404
+    assert make_tenant("reader", scopes=("read",)).client.delete("/v1/default/banks/reader").status_code == 403
 
 
 def test_filters_of_the_list_that_are_unknown_are_refused(alice):

@@ -75,3 +75,21 @@ asyncio.run(main())
         "{'port': 'Kiel'}",
         "404 True",
     ]
+
+
+def test_a_bank_is_deleted(live_server: Any, alice: Any):
+    program = """
+import os
+from hindsight_client import Hindsight
+
+client = Hindsight(base_url="http://127.0.0.1:8000", api_key=os.environ["MEMOS_KEY"])
+client.retain("alice", "The ferry leaves at nine.")
+for _ in range(2):
+    client.delete_bank("alice")
+print(client.recall("alice", "When does the ferry leave?").results, client.list_memories("alice").total)
+client.close()
+"""
+    done = run(program, live_server.url, alice.token)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[] 0\n"

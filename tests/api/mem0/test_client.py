@@ -193,6 +193,69 @@ print(json.dumps(told))
     assert told["left"] == 0
 
 
+@python_client
+def test_a_project_and_a_timestamp_of_the_python_client(live_server: Any, alice: Any, tmp_path: Path):
+    program = """
+import json, os
+from mem0 import MemoryClient
+
+client = MemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+client.update_project(custom_instructions="Names only.")
+client.project.update(custom_categories=[{"food": "What they eat"}])
+told = {"project": client.project.get(fields=["custom_instructions", "custom_categories"])}
+told["old"] = client.get_project(fields=["custom_instructions"])
+said = {"role": "user", "content": {"type": "text", "text": "I like tea."}}
+first = client.add([said], user_id="ada", timestamp=1683554160)["results"][0]["id"]
+told["created"] = client.get(first)["created_at"]
+told["deleted"] = [client.delete_all(user_id="ada")["message"], client.delete_users(user_id="ada")["message"]]
+print(json.dumps(told))
+"""
+    told = json.loads(in_python(program, live_server.url, alice.token, tmp_path))
+
+    instructions = {"custom_instructions": "Names only."}
+    assert told["project"] == {**instructions, "custom_categories": [{"food": "What they eat"}]}
+    assert told["old"] == instructions
+    assert told["created"] == "2023-05-08T13:56:00+00:00"
+    assert told["deleted"] == ["Memories deleted successfully!", "Entity deleted successfully."]
+
+
+@python_client
+def test_the_commands_of_mem0s_cli(live_server: Any, alice: Any, tmp_path: Path):
+    def cli(*arguments: str) -> Any:
+        done = subprocess.run(
+            [str(PYTHON.with_name("mem0")), "--json", *arguments],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "MEM0_API_KEY": alice.token,
+                "MEM0_BASE_URL": live_server.url,
+                "MEM0_TELEMETRY": "false",
+                "NO_PROXY": "127.0.0.1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    assert cli("status")["status"] == "success"
+    assert cli("add", "I keep bees in Porto.", "--user-id", "ada")["status"] == "success"
+    (found,) = cli("search", "Where are the bees?", "--user-id", "ada")["data"]
+    assert found["memory"] == "I keep bees in Porto."
+    cli("update", found["id"], "I keep bees in Braga.")
+    assert cli("get", found["id"])["data"]["memory"] == "I keep bees in Braga."
+    assert [one["memory"] for one in cli("list", "--user-id", "ada")["data"]] == ["I keep bees in Braga."]
+    assert [one["name"] for one in cli("entity", "list", "users")["data"]] == ["ada"]
+    cli("delete", "--all", "--user-id", "ada", "--force")
+    cli("entity", "delete", "--user-id", "ada", "--force")
+    assert not Memory.objects.in_scope(alice.scope).active().exists()
+    cli("add", "I like tea.", "--agent-id", "bot")
+    cli("delete", "--all", "--project", "--force")
+    assert not Memory.objects.in_scope(alice.scope).active().exists()
+
+
 def test_all_that_the_node_client_calls(live_server: Any, alice: Any, node_folder: Path):
     program = """
 import { MemoryClient } from "mem0ai";

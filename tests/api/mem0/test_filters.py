@@ -98,13 +98,13 @@ def test_conditions_on_what_a_memory_is(alice):
     assert found(categories={"contains": "finance"}) == {"Invoice"}
     assert found(NOT={"categories": "finance"}) == {"ferry"}
     assert found(categories="*") == {"Invoice"}
-    assert found(created_at={"gte": "2026-05-01", "lt": "2026-06-01"}) == {"Invoice"}
+    assert found(created_at={"gte": "2026-05-01", "lt": "2026-05-20"}) == {"Invoice"}
     assert found(timestamp={"gt": "2026-05-08"}) == {"ferry"}
     assert found(timestamp={"lte": 1_777_593_600}) == {"Invoice"}
     assert found(updated_at={"lt": "2026-06-01"}) == {"Invoice"}
     assert found(memory_ids=[identity]) == {"Invoice"}
     assert found(memory_ids={"in": [identity]}) == {"Invoice"}
-    assert listed(alice, {"user_id": "ada"}, start_date="2026-06-01T00:00:00Z") == {"the ferry"}
+    assert listed(alice, {"user_id": "ada"}, start_date="2026-05-20T00:00:00Z") == {"the ferry"}
     assert listed(alice, {"user_id": "ada"}, end_date="2026-06-01T00:00:00Z", categories=["finance"]) == {
         "The Invoice of May"
     }

@@ -339,3 +339,99 @@ def test_a_reset_needs_an_admin_and_can_be_undone(alice, make_tenant):
     assert send(alice, "post", "/reset").json() == {"message": "Memories deleted successfully!"}
     assert listed(alice, {"user_id": "ada"}) == set()
     assert Memory.objects.in_scope(alice.scope).get().state == "archived"
+
+
+def test_a_timestamp_that_is_given_is_told_back_as_created_at(alice):
+    body = {"messages": [{"content": "The ferry leaves at nine."}], "user_id": "ada", "timestamp": 1_683_554_160}
+    (made,) = send(alice, "post", "/v3/memories/add/", body).json()["results"]
+    add(alice, "Never mind.", user_id="ada")
+    told = "2023-05-08T13:56:00+00:00"
+
+    def created(method: str, path: str, body: Any = None) -> str:
+        answer = send(alice, method, path, body).json()
+        rows = answer.get("results", [answer])
+        return next(one["created_at"] for one in rows if one["id"] == made["id"])
+
+    mine = {"user_id": "ada"}
+    one = f"/v1/memories/{made['id']}/"
+    assert created("post", "/v3/memories/search/", {"query": "ferry", "filters": mine}) == told
+    assert created("post", "/v3/memories/", {"filters": mine}) == told
+    assert created("get", one) == told
+    assert created("get", "/memories?user_id=ada") == told
+    assert send(alice, "get", f"{one}history/").json()[0]["created_at"] == told
+    assert listed(alice, {**mine, "created_at": {"lt": "2024-01-01"}}) == {"The ferry leaves at nine."}
+    assert listed(alice, mine, end_date="2024-01-01T00:00:00Z") == {"The ferry leaves at nine."}
+    assert send(alice, "put", one, {"timestamp": 1_700_000_000}).json()["created_at"] == "2023-11-14T22:13:20+00:00"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "My tea is green.",
+        {"type": "text", "text": "My tea is green."},
+        [{"type": "text", "text": "My tea is green."}],
+        [{"type": "text", "text": "My tea"}, "is green."],
+    ],
+)
+def test_content_is_a_text_a_part_or_a_list_of_parts(alice, content):
+    (made,) = send(
+        alice, "post", "/v3/memories/add/", {"messages": [{"role": "user", "content": content}], "user_id": "ada"}
+    ).json()["results"]
+    assert made["memory"].split() == ["My", "tea", "is", "green."]
+
+
+def test_a_part_that_is_no_text_is_left_out_and_that_is_said(alice):
+    image = {"role": "user", "content": {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}}
+    body = {"messages": [image, {"role": "user", "content": "That is my cat."}], "user_id": "ada"}
+    assert (
+        "Parts that are no text were left out: image_url."
+        in send(alice, "post", "/v3/memories/add/", body).json()["message"]
+    )
+    refused = send(alice, "post", "/v3/memories/add/", {"messages": [image], "user_id": "ada"})
+    assert (refused.status_code, "hold no text" in refused.json()["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize("path", ["/v2/entities/user/ada/", "/v1/entities/user/ada/"])
+def test_an_owner_is_deleted_after_all_of_its_memories(alice, path):
+    add(alice, "I like tea.", user_id="ada")
+    assert send(alice, "delete", "/v1/memories/?user_id=ada&source=CLI").status_code == 200
+    for _ in range(2):
+        assert send(alice, "delete", f"{path}?source=CLI").status_code == 200
+    assert send(alice, "delete", "/v2/entities/user/adah/").status_code == 404
+
+
+def test_a_star_for_each_id_deletes_all(alice):
+    add(alice, "I like tea.", user_id="ada")
+    add(alice, "I make tea.", agent_id="bot", run_id="r1")
+    assert send(alice, "delete", "/v1/memories/?user_id=*").status_code == 200
+    assert listed(alice, {"agent_id": "bot", "run_id": "*"}) == {"I make tea."}
+    assert send(alice, "delete", "/v1/memories/?user_id=*&agent_id=*&app_id=*&run_id=*").status_code == 200
+    assert listed(alice, {"agent_id": "bot", "run_id": "*"}) == set()
+
+
+def test_the_settings_of_a_project_are_read_back(alice, bob, make_tenant):
+    path = "/api/v1/orgs/organizations/memos/projects/alice/"
+    wanted = {"custom_instructions": "Names only.", "custom_categories": [{"food": "What they eat"}, "travel"]}
+    assert send(alice, "get", path).json()["custom_instructions"] is None
+    assert "does not act on them" in send(alice, "patch", path, wanted).json()["message"]
+    assert send(alice, "patch", path, {"multilingual": True}).status_code == 200
+    told = send(alice, "get", path).json()
+    assert {name: told[name] for name in (*wanted, "multilingual", "name")} == {
+        **wanted, "multilingual": True, "name": "alice",
+    }  # fmt: skip
+    fields = send(alice, "get", f"{path}?fields=custom_instructions&fields=name").json()
+    assert fields == {"custom_instructions": "Names only.", "name": "alice"}
+
+    assert send(bob, "get", path).status_code == send(bob, "patch", path, wanted).status_code == 404
+    assert send(make_tenant("reader", scopes=("read",)), "patch", path, wanted).status_code == 403
+    for body in ({}, {"custom_categories": [7]}, {"custom_instructions": "x" * 20_001}):
+        assert send(alice, "patch", path, body).status_code == 400
+
+
+def test_a_project_before_its_namespace(make_tenant):
+    new = make_tenant("new", all_namespaces=True)
+    project = send(new, "get", "/v1/ping/").json()["project_id"]
+    path = f"/api/v1/orgs/organizations/memos/projects/{project}/"
+    assert send(new, "get", path).json()["custom_instructions"] is None
+    assert send(new, "patch", path, {"custom_instructions": "Names only."}).status_code == 200
+    assert send(new, "get", path).json()["custom_instructions"] == "Names only."

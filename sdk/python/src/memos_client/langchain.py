@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from memos_client.adapters import MOST_TEXT_CHARS, Conversation, MemoryTools, Turn, missing, recall_hits
 from memos_client.client import MemOS
 
 try:
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.chat_history import BaseChatMessageHistory
     from langchain_core.documents import Document
     from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
     from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import run_in_executor
     from langchain_core.tools import BaseTool, StructuredTool
 except ImportError as error:
     raise missing("LangChain", "langchain") from error
@@ -24,17 +26,29 @@ _ROLES = {"human": "user", "ai": "agent", "system": "system", "tool": "tool", "f
 
 
 class MemOSRetriever(BaseRetriever):
-    """The memories that answer a question best. `options`: what else `recall` takes, such as filter, min_relevance."""
+    """Finds the memories that answer a question best. `options`: what else `recall` takes, such as filter.
+
+    A call may have its own: `retriever.invoke(question, k=1, min_relevance=0.5)`.
+    """
 
     memos: MemOS
     k: int = 6
     options: dict[str, Any] = {}
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **options: Any
+    ) -> list[Document]:
+        asked = {**self.options, **options}
         return [
             Document(hit["text"], id=hit["id"], metadata={**hit["metadata"], "relevance": hit["relevance"]})
-            for hit in recall_hits(self.memos, query, top_k=self.k, **self.options)
+            for hit in recall_hits(self.memos, query, top_k=self.k if k is None else k, **asked)
         ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        search = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **options)
+        return await run_in_executor(None, search)
 
 
 class MemOSChatMessageHistory(BaseChatMessageHistory):

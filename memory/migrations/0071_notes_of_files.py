@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0068_import_messages")]
+    dependencies = [("memory", "0070_mem0_project")]
 
     operations = [
         migrations.AddField(
