@@ -75,7 +75,8 @@ def describe_page(answer: Answer) -> dict[str, Any]:
 
 def describe_change(answer: Answer) -> dict[str, Any]:
     """How a memory stands after a change."""
-    return {"memory_id": answer["id"], **{name: answer[name] for name in ("state", "revision", "changed", "degraded")}}
+    names = ("state", "revision", "changed", "verdict", "reasons", "degraded")
+    return {"memory_id": answer["id"], **{name: answer[name] for name in names if name in answer}}
 
 
 def describe_archived(answer: Answer) -> dict[str, Any]:
@@ -121,8 +122,9 @@ def describe_results(request: HttpRequest, answer: Answer) -> dict[str, Any]:
     }
 
 
-def describe_document(request: HttpRequest, answer: Answer, limit: int) -> dict[str, Any]:
-    """A memory as connectors fetch it; the beginning of a text that has more than `limit` characters."""
+def describe_document(request: HttpRequest, answer: Answer, offset: int, limit: int) -> dict[str, Any]:
+    """A memory as connectors fetch it: its text from `offset` on, and where it goes on if that is longer than `limit`
+    characters."""
     names = ("namespace", "role", "speaker", "session_id", "occurred_at", "state")
     document = {
         "id": answer["id"],
@@ -130,7 +132,7 @@ def describe_document(request: HttpRequest, answer: Answer, limit: int) -> dict[
         "url": _address(request, answer["id"]),
         "metadata": {**{name: answer[name] for name in names}, "note": NOTE},
     }
-    text, following = part_of(answer["text"], 0, limit - size_of(document) - PART_FIELDS)
+    text, following = part_of(answer["text"], offset, limit - size_of(document) - PART_FIELDS)
     if following is not None:
         document["metadata"]["next_offset"] = following
     return {**document, "text": text}

@@ -102,14 +102,8 @@ SEARCH_MEMORIES_INPUT = an_object(
     "query",
     closed=True,
 )
-GET_INPUT = an_object(
-    {
-        "memory_id": _ID,
-        "offset": {"type": "integer", "minimum": 0, "description": "`next_offset` of the part of the text before"},
-    },
-    "memory_id",
-    closed=True,
-)
+_OFFSET = {"type": "integer", "minimum": 0, "description": "`next_offset` of the part of the text before"}
+GET_INPUT = an_object({"memory_id": _ID, "offset": _OFFSET}, "memory_id", closed=True)
 LIST_INPUT = an_object(
     {
         "namespace": _NAMESPACE,
@@ -167,4 +161,4 @@ ANSWER_INPUT = an_object(
     closed=True,
 )
 SEARCH_INPUT = an_object({"query": _QUESTION["query"], "namespace": _NAMESPACE}, "query", closed=True)
-FETCH_INPUT = an_object({"id": _text("The `id` of a result of `search`")}, "id", closed=True)
+FETCH_INPUT = an_object({"id": _text("The `id` of a result of `search`"), "offset": _OFFSET}, "id", closed=True)
