@@ -26,10 +26,11 @@ class Correction:
 
 def edit_many(
     access: Access, corrections: Sequence[Correction], *, reason: str, now: datetime, request_id: str = ""
-) -> None:
-    """Corrects the memories in one transaction. Raises what `edit` raises, and then none is changed."""
+) -> list[dict[str, Any]]:
+    """Corrects the memories in one transaction; the answers of `edit`, by their ids. Raises what `edit` raises, and
+    then none is changed."""
     with transaction.atomic():
-        for one in sorted(corrections, key=lambda correction: correction.memory_id):
+        return [
             edit(
                 access,
                 memory_id=one.memory_id,
@@ -40,3 +41,5 @@ def edit_many(
                 occurred_at=one.occurred_at,
                 terms=ChangeTerms(request_id=request_id),
             )
+            for one in sorted(corrections, key=lambda correction: correction.memory_id)
+        ]
