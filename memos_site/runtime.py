@@ -1,4 +1,4 @@
-"""How processes of one data folder find each other.
+"""Lets processes of one data folder find each other.
 
 While `make run` is up it keeps `runtime.json` in the data folder: where its servers answer, and its process
 id. A management command reads it, so that `manage.py ask …` in a second terminal talks to the same servers.

@@ -24,7 +24,7 @@ _FREE_TEXTS = frozenset({"text", "query", "content", "reason", "speaker", "name"
 
 
 def read_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the tool's `schema` has them, without those that stand for nothing.
+    """Returns the arguments as the tool's `schema` has them, without those that stand for nothing.
 
     What cannot be read stays as it is: the route refuses it in its own words. Raises InvalidInput for a namespace that
     is blank or "null": a memory must not get lost in one that nobody meant.
@@ -71,7 +71,7 @@ def _read_text(name: str, schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _parse(text: str, wanted: type | tuple[type, ...]) -> Any:
-    """What the text says as JSON, if that is of the wanted type or null; else the text."""
+    """Returns what the text says as JSON, if that is of the wanted type or null; else the text."""
     try:
         value = orjson.loads(text.lower() if wanted is bool else text)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""What the tools answer: of what the routes say, the fields that a model has use for."""
+"""Chooses what the tools answer: of the routes' answers, the fields that a model has use for."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOTE = (
     "is speaking."
 )
 TITLE_CHARS = 80
-# What the fields of a part of a text take beside it.
+# Room for the fields that stand beside a part of a text.
 PART_FIELDS = 100
-# Of a memory, what `get_memory` and `list_memories` say beside its id.
+# `get_memory` and `list_memories` say these of a memory, beside its id.
 _SHOWN = (
     "namespace text role speaker kind session_id occurred_at created_at state pinned importance revision valid_from "
     "valid_to superseded_by sources metadata"
 ).split()
-# What the route's `metadata` has beside the client's own.
+# The route's `metadata` has these beside the client's own.
 _OURS = frozenset(
     "role speaker session_id turn occurred_at created_at overlap final_score rerank_score later suspected "
     "retired_statements".split()
@@ -32,7 +32,7 @@ Answer = Mapping[str, Any]
 
 
 def describe_outcome(answer: Answer) -> dict[str, Any]:
-    """What became of a text or of messages."""
+    """Says what became of a text or of messages."""
     names = ("memory_ids", "accepted", "verdict", "reasons", "messages", "skipped", "degraded")
     return {name: answer[name] for name in names if name in answer}
 
@@ -74,13 +74,13 @@ def describe_page(answer: Answer) -> dict[str, Any]:
 
 
 def describe_change(answer: Answer) -> dict[str, Any]:
-    """How a memory stands after a change."""
+    """Says how a memory stands after a change."""
     names = ("state", "revision", "changed", "verdict", "reasons", "degraded")
     return {"memory_id": answer["id"], **{name: answer[name] for name in names if name in answer}}
 
 
 def describe_archived(answer: Answer) -> dict[str, Any]:
-    """How a memory stands that was taken away, and how it comes back."""
+    """Says how a memory stands that was taken away, and how it comes back."""
     return {
         **describe_change(answer),
         "erased": answer["erased"],

@@ -1,4 +1,4 @@
-"""What the tools take, as JSON schemas: the fields of the routes that a model has use for."""
+"""Declares what the tools take, as JSON schemas: the fields of the routes that a model has use for."""
 
 from __future__ import annotations
 

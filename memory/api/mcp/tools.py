@@ -67,11 +67,11 @@ class Tool:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Returns whether it changes nothing."""
         return self.scope == AccessScope.READ
 
     def describe(self) -> dict[str, Any]:
-        """As `tools/list` has it."""
+        """Returns the tool as `tools/list` has it."""
         return {
             "name": self.name,
             "title": self.title,

@@ -25,9 +25,9 @@ _ATTEMPTS = 3
 
 @dataclass(slots=True)
 class ImportCounts:
-    """What became of turns: `new` memories, some of them `redacted`; `present` from an earlier import; `gone`: taken in
-    once and deleted since, which are not brought back; and those that the gate `quarantined` or `rejected`. `degraded`
-    is as in `Ingested`.
+    """Counts what became of turns: `new` memories, some of them `redacted`; `present` from an earlier import; `gone`:
+    taken in once and deleted since, which are not brought back; and those that the gate `quarantined` or `rejected`.
+    `degraded` is as in `Ingested`.
     """
 
     turns: int = 0
@@ -81,7 +81,7 @@ def in_batches(turns: Iterable[SourceTurn]) -> Iterator[list[SourceTurn]]:
 
 
 def count_known(scope: Scope, turns: Sequence[SourceTurn]) -> int:
-    """How many of the turns came in before."""
+    """Returns how many of the turns came in before."""
     return len(_find_known(scope, [_key_of(scope, turn) for turn in turns]))
 
 
@@ -134,7 +134,7 @@ def _find_known(scope: Scope, keys: Sequence[uuid.UUID]) -> dict[uuid.UUID, uuid
 
 
 def _count_kept(scope: Scope, ids: Sequence[uuid.UUID]) -> int:
-    """How many of the memories are there, or wait in the quarantine."""
+    """Returns how many of the memories are there, or wait in the quarantine."""
     if not ids:
         return 0
     kept = set(Memory.objects.in_scope(scope).filter(pk__in=ids).values_list("pk", flat=True))

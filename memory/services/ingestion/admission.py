@@ -93,7 +93,7 @@ def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTur
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What the gate lets in of a change: the `values` as they may be kept, perhaps redacted, and why."""
+    """Holds what the gate lets in of a change: the `values` as they may be kept, perhaps redacted, and why."""
 
     values: dict[str, Any]
     suspected: bool = False
@@ -115,7 +115,7 @@ class Admitted:
 
 
 def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> Admitted:
-    """A changed text (`text`) as the policy in force lets it in. Staff decide for themselves.
+    """Returns a changed text (`text`) as the policy in force lets it in. Staff decide for themselves.
 
     A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
     """
@@ -134,7 +134,7 @@ def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speak
 
 
 def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> Admitted:
-    """Changed fields (by their paths: `speaker`, `metadata`) as the policy in force lets them in, as `admit_text`.
+    """Returns changed fields (by their paths: `speaker`, `metadata`) as the policy lets them in, as `admit_text`.
 
     Raises InvalidInput, which names the field and the rules.
     """

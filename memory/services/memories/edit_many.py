@@ -16,7 +16,7 @@ from memory.types import Access, ChangeTerms
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
+    """Says what one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
 
     memory_id: uuid.UUID
     text: str | None = None
@@ -27,8 +27,10 @@ class Correction:
 def edit_many(
     access: Access, corrections: Sequence[Correction], *, reason: str, now: datetime, request_id: str = ""
 ) -> list[dict[str, Any]]:
-    """Corrects the memories in one transaction; the answers of `edit`, by their ids. Raises what `edit` raises, and
-    then none is changed."""
+    """Corrects the memories in one transaction; returns the answers of `edit`, in the order of ids.
+
+    Raises what `edit` raises, and then none is changed.
+    """
     with transaction.atomic():
         return [
             edit(

@@ -72,7 +72,7 @@ class _Forwarder:
                 self._out.flush()
 
     def _ask(self, line: bytes, message: Mapping[str, Any]) -> Any:
-        """The server's answer; None where it has none to give. Raises MemOSError."""
+        """Return the server's answer; None where it has none to give. Raises MemOSError."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self._headers(message)}
         attempt = 0
         while True:
@@ -98,7 +98,7 @@ class _Forwarder:
             time.sleep(pause)
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
-        """What a message says of itself, for revisions that repeat it in headers."""
+        """Return what a message says of itself, for revisions that repeat it in headers."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -113,7 +113,7 @@ class _Forwarder:
 
 
 def _parse(text: bytes) -> Any:
-    """The JSON of a text; None where it is none: what a program sent so, the server refuses in its own words."""
+    """Return the JSON of a text; None where it is none: the server refuses such a line in its own words."""
     try:
         return json.loads(text)
     except ValueError:
