@@ -58,8 +58,9 @@ class MemoryDoors(CubeNames, MemosViewSet):
         places = self.find_places(reached, create=True)
         items = [(place.scope, turn) for place in places for turn in turns]
         done = ingest_batch(items, now=now, idempotency=idempotency)
-        marked = {outcome.memory_id for outcome in done.outcomes if outcome.verdict == GateDecision.ACCEPT_REDACTED}
-        stored = {row["id"]: row["text"] for place in places for row in read.get_many(place.scope, list(marked))}
+        redacted = [one for one in done.outcomes if one.verdict == GateDecision.ACCEPT_REDACTED]
+        marked = [one.memory_id for one in redacted if one.memory_id]
+        stored = {row["id"]: row["text"] for place in places for row in read.get_many(place.scope, marked)}
         added = [
             {
                 "memory": stored.get(str(outcome.memory_id), turn.text),

@@ -90,7 +90,7 @@ class _Forwarder:
             except httpx2.TransportError as broken:
                 error = ConnectionFailed(f"{self._settings.url} does not answer: {broken or type(broken).__name__}.")
                 did_not_arrive = isinstance(broken, httpx2.ConnectError | httpx2.ConnectTimeout)
-            sent = Request("POST", "/mcp", asks=did_not_arrive or message.get("method") != "tools/call")
+            sent: Request[Any] = Request("POST", "/mcp", asks=did_not_arrive or message.get("method") != "tools/call")
             pause = pause_before(sent, attempt, error, longest=self._settings.longest_pause)
             if pause is None or attempt > self._settings.retries:
                 raise error
