@@ -31,7 +31,7 @@ from typing import Any
 from setproctitle import setproctitle
 
 from memory.conf import ConfigurationError
-from memos_site import processes
+from memos_site import processes, runtime
 from memos_site.embedded import EmbeddedError, die_with_parent
 from memos_site.first_start import FirstStart, StartSettings
 from memos_site.processes import ForkedProcess, Process
@@ -169,9 +169,9 @@ def _read_settings() -> StartSettings:
                 f"port {settings.MEMOS_PORT} on {settings.MEMOS_HOST} cannot be used ({error.strerror}): "
                 "choose another with MEMOS_PORT=8001 make run"
             ) from error
-    host = "127.0.0.1" if settings.MEMOS_HOST in ("0.0.0.0", "::") else settings.MEMOS_HOST  # noqa: S104 - compared
     return StartSettings(
-        f"http://{host}:{settings.MEMOS_PORT}",
+        runtime.local_address(settings.MEMOS_HOST, settings.MEMOS_PORT),
+        settings.MEMOS_ADDRESS,
         str(settings.STATIC_ROOT),
         settings.MEMOS_DEMO,
         settings.LOGGING,

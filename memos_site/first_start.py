@@ -9,11 +9,13 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class StartSettings:
     """Settings that whoever supervises the servers needs. `address`: the URL that MemOS will answer at.
+    `public_address`: the one that programs elsewhere are given.
 
     `embedding`: the arguments of the embedding process; None where none is needed.
     """
 
     address: str
+    public_address: str
     static_root: str
     demo: bool
     logging: dict[str, Any]

@@ -77,7 +77,7 @@ class Supervisor:
             self._embedding.start()
         self._servers.wait_ready()
         self._is_announced = True
-        runtime.write_runtime(self._folder, **addresses)
+        runtime.write_runtime(self._folder, MEMOS_ADDRESS=settings.public_address, **addresses)
         made = self._application.begin()
         if not self._wait_until_up(settings.address, logs / "web.log"):
             # What is shown once must not be lost with a start that fails.

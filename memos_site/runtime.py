@@ -1,4 +1,4 @@
-"""How processes of one data folder find each other.
+"""Lets processes of one data folder find each other.
 
 While `make run` is up it keeps `runtime.json` in the data folder: where its servers answer, and its process
 id. A management command reads it, so that `manage.py ask …` in a second terminal talks to the same servers.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 RUNTIME_FILE = "runtime.json"
 SECRET_FILE = "secret_key"  # noqa: S105 - a file name
-_URLS = ("DATABASE_URL", "REDIS_URL", "MEMOS_EMBEDDING_SOCKET")
+_URLS = ("DATABASE_URL", "REDIS_URL", "MEMOS_EMBEDDING_SOCKET", "MEMOS_ADDRESS")
 
 
 def discover(data_dir: Path) -> dict[str, str]:
@@ -28,6 +29,20 @@ def discover(data_dir: Path) -> dict[str, str]:
         if _is_alive(int(state["pid"])):
             found |= {name: state[name] for name in _URLS if state.get(name)}
     return found
+
+
+def local_address(host: str, port: int) -> str:
+    """Return the URL of a web server that listens on `host`, as programs on its machine reach it."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def https_address(origins: Sequence[str], hosts: Sequence[str]) -> str | None:
+    """Return the URL of the proxy that speaks HTTPS for the server: the first that settings name."""
+    named = [origin for origin in origins if origin.startswith("https://") and "*" not in origin]
+    named += [f"https://{host}" for host in hosts if host[0] not in "*."]
+    return named[0] if named else None
 
 
 def keep_secret_key(data_dir: Path) -> str:

@@ -17,7 +17,7 @@ from memory.policy_values import BY_KEY, KNOBS
 from memory.providers.embedding import PROVIDERS as EMBEDDING_PROVIDERS
 from memory.providers.rerank import OFF as NO_RERANKER
 from memory.providers.rerank import PROVIDERS as RERANKERS
-from memos_site.runtime import discover
+from memos_site.runtime import discover, https_address, local_address
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -49,13 +49,9 @@ SECRET_KEY = env.text(
     secret=True,
     shown="made by `make run`",
 )
-ALLOWED_HOSTS = [
-    *env.words("MEMOS_ALLOWED_HOSTS", "", "Host names under which the server may be called, beside localhost."),
-    # Probes and management on the machine itself.
-    "localhost",
-    "127.0.0.1",
-    "[::1]",
-]
+_hosts = env.words("MEMOS_ALLOWED_HOSTS", "", "Host names under which the server may be called, beside localhost.")
+# Probes and management on the machine itself come by the last three.
+ALLOWED_HOSTS = [*_hosts, "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.words(
     "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) that staff log in from behind a proxy."
 )
@@ -63,6 +59,12 @@ MEMOS_HTTPS = env.flag(
     "MEMOS_HTTPS",
     False,
     "The server is reached by HTTPS through a proxy that sets X-Forwarded-Proto: secure cookies, HSTS.",
+)
+# Where programs reach the server: the one that `make run` has on the data folder, else the one of these settings.
+MEMOS_ADDRESS = (
+    _runtime.get("MEMOS_ADDRESS")
+    or (https_address(CSRF_TRUSTED_ORIGINS, _hosts) if MEMOS_HTTPS else None)
+    or local_address(MEMOS_HOST, MEMOS_PORT)
 )
 MEMOS_LOG_LEVEL = env.text(
     "MEMOS_LOG_LEVEL", "INFO", "Memory text is never logged at INFO.", choices=("DEBUG", "INFO", "WARNING", "ERROR")

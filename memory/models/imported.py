@@ -37,6 +37,7 @@ class MemoryImport(ScopedRow):
     new = models.IntegerField(default=0)
     present = models.IntegerField(default=0)
     gone = models.IntegerField(default=0)
+    redacted = models.IntegerField(default=0, db_default=0, help_text="New memories with marks in place of secrets")
     quarantined = models.IntegerField(default=0)
     rejected = models.IntegerField(default=0)
     degraded = models.JSONField(default=list)

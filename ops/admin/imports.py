@@ -27,8 +27,9 @@ class MemoryImportAdmin(TextAdmin):
                     "created_at", "cancelled_at", "finished_at")  # fmt: skip
     list_filter = ("format", NamespaceFilter, ActorFilter, "created_at")
     fields = ("name", "format", "namespace_id", "speaker", "size", "conversations", "progress", "new", "present",
-              "gone", "quarantined", "rejected", "unreadable", "shown_left_out", "shown_faults", "first_at", "last_at",
-              "problem", "actor", "created_at", "cancelled_at", "finished_at", "page", "id")  # fmt: skip
+              "gone", "redacted", "quarantined", "rejected", "unreadable", "shown_left_out", "shown_faults",
+              "first_at", "last_at", "problem", "actor", "created_at", "cancelled_at", "finished_at", "page",
+              "id")  # fmt: skip
 
     @admin.display(description=gettext_lazy("progress"))
     def progress(self, row: MemoryImport) -> str:

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
@@ -39,7 +40,7 @@ def key_in(lines: str) -> str:
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_the_guide_shows_the_lines(name, settings):
-    settings.MEMOS_PORT = 8000
+    settings.MEMOS_ADDRESS = "http://127.0.0.1:8000"
     lines, said = printed(name)
 
     section = GUIDE.partition(f"## {CLIENTS[name].title}\n")[2].partition("\n## ")[0]
@@ -63,36 +64,57 @@ def test_a_key_that_only_reads():
     lines, said = printed("cursor", "--read-only", "--namespace", "ann")
     client = Client(headers={"Authorization": f"Bearer {key_in(lines)}"})
 
-    assert len(ask(client, "tools/list")["tools"]) == 7
+    assert len(ask(client, "tools/list")["tools"]) == 5
     assert "may read in ann" in said
 
 
-def read_address(name: str, lines: str) -> str:
-    """The address, as the program reads it."""
+KEY, HEADERS = "mos_…", {"Authorization": "Bearer mos_…"}
+SHAPES: dict[str, Callable[[str], Any]] = {
+    "claude-code": lambda url: (
+        ["claude", "mcp", "add", "--transport", "http", "memos", url, "--header", f"Authorization: Bearer {KEY}"]
+    ),
+    "claude-desktop": lambda url: {
+        "mcpServers": {
+            "memos": {
+                "command": "memos",
+                "args": ["mcp"],
+                "env": {"MEMOS_URL": url.removesuffix("/mcp"), "MEMOS_API_KEY": KEY},
+            }
+        }
+    },
+    "cursor": lambda url: {"mcpServers": {"memos": {"url": url, "headers": HEADERS}}},
+    "vscode": lambda url: {"servers": {"memos": {"type": "http", "url": url, "headers": HEADERS}}},
+    "codex": lambda url: {"mcp_servers": {"memos": {"url": url, "http_headers": HEADERS}}},
+    "gemini-cli": lambda url: {"mcpServers": {"memos": {"httpUrl": url, "headers": HEADERS}}},
+    "windsurf": lambda url: {"mcpServers": {"memos": {"serverUrl": url, "headers": HEADERS}}},
+    "zed": lambda url: {"context_servers": {"memos": {"url": url, "headers": HEADERS}}},
+    "opencode": lambda url: {
+        "$schema": "https://opencode.ai/config.json",
+        "mcp": {"servers": {"memos": {"type": "remote", "url": url, "headers": HEADERS}}},
+    },
+}
+
+
+def read_lines(name: str, lines: str) -> Any:
+    """What the program reads in its lines."""
+    lines = lines.replace(key_in(lines), KEY)
     if name == "claude-code":
-        return str(shlex.split(lines)[6])
-    if name == "codex":
-        return str(tomllib.loads(lines)["mcp_servers"]["memos"]["url"])
-    server = next(iter(json.loads(lines).values()))["memos"]
-    return str(server["url"] if "url" in server else server["args"][2])
+        return shlex.split(lines)
+    return tomllib.loads(lines) if name == "codex" else json.loads(lines)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_another_address(name):
-    lines, _ = printed(name, "--url", "https://memos.example.com/mcp")
+@pytest.mark.parametrize("address", ["https://memos.example.com/mcp", "https://example.com/memos/mcp"])
+def test_each_program_is_told_in_its_own_form(name, address):
+    lines, _ = printed(name, "--url", address)
 
-    assert read_address(name, lines) == "https://memos.example.com/mcp"
-    assert "--allow-http" not in lines
+    assert read_lines(name, lines) == SHAPES[name](address)
 
 
-@pytest.mark.parametrize(
-    ("host", "address"),
-    [("0.0.0.0", URL), ("::", URL), ("::1", "http://[::1]:8000/mcp"), ("10.0.0.5", "http://10.0.0.5:8000/mcp")],
-)
-def test_the_address_is_one_that_can_be_reached(settings, host, address):
-    settings.MEMOS_HOST, settings.MEMOS_PORT = host, 8000
+def test_the_address_is_that_of_the_running_server(settings):
+    settings.MEMOS_ADDRESS = "https://memos.example.com"
 
-    assert read_address("cursor", printed("cursor")[0]) == address
+    assert read_lines("cursor", printed("cursor")[0]) == SHAPES["cursor"]("https://memos.example.com/mcp")
 
 
 @pytest.mark.parametrize(

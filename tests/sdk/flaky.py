@@ -24,8 +24,8 @@ class Flaky:
 
 
 @contextlib.contextmanager
-def flaky_proxy(target: str) -> Iterator[Flaky]:
-    """A proxy before `target`."""
+def flaky_proxy(target: str, *, port: int = 0) -> Iterator[Flaky]:
+    """A proxy before `target`, on any port that is free unless one is named."""
     flaky = Flaky()
     host = urlsplit(target).netloc
 
@@ -65,7 +65,7 @@ def flaky_proxy(target: str) -> Iterator[Flaky]:
         def log_message(self, *arguments: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from memos_site import runtime
 
-URLS = {"DATABASE_URL": "postgresql://x", "REDIS_URL": "unix://y"}
+URLS = {"DATABASE_URL": "postgresql://x", "REDIS_URL": "unix://y", "MEMOS_ADDRESS": "http://127.0.0.1:8001"}
 
 
 def mode(path: Path) -> int:
@@ -72,3 +74,40 @@ def test_the_secret_key_is_made_once_for_its_owner_only(tmp_path):
 def test_two_folders_have_two_keys(tmp_path):
     (tmp_path / "other").mkdir()
     assert runtime.keep_secret_key(tmp_path) != runtime.keep_secret_key(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8001"),
+        ("0.0.0.0", "http://127.0.0.1:8001"),
+        ("::", "http://127.0.0.1:8001"),
+        ("::1", "http://[::1]:8001"),
+        ("10.0.0.5", "http://10.0.0.5:8001"),
+    ],
+)
+def test_the_local_address_is_one_that_can_be_reached(host, address):
+    assert runtime.local_address(host, 8001) == address
+
+
+def test_the_address_over_https_is_the_first_that_is_named():
+    assert runtime.https_address(["http://a.example", "https://b.example"], ["c.example"]) == "https://b.example"
+    assert runtime.https_address(["https://*.example"], ["*", ".d.example", "e.example"]) == "https://e.example"
+    assert runtime.https_address([], ["*"]) is None
+
+
+def test_a_command_learns_the_address_of_the_running_server(tmp_path):
+    runtime.write_runtime(tmp_path, MEMOS_ADDRESS="http://127.0.0.1:8123")
+    program = "from memos_site import settings; print(settings.MEMOS_ADDRESS)"
+
+    def address(**more: str) -> str:
+        environment = {"PATH": os.environ["PATH"], "MEMOS_SECRET_KEY": "x", **more}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    https = {"MEMOS_HTTPS": "1", "MEMOS_ALLOWED_HOSTS": "memos.example.com"}
+    assert address(MEMOS_DATA_DIR=str(tmp_path), MEMOS_PORT="8009") == "http://127.0.0.1:8123"
+    assert address(MEMOS_DATA_DIR=str(tmp_path / "none"), MEMOS_PORT="8009") == "http://127.0.0.1:8009"
+    assert address(MEMOS_DATA_DIR=str(tmp_path / "none"), **https) == "https://memos.example.com"

@@ -1,4 +1,5 @@
-"""Reads the arguments of a tool as models write them: blanks for what they leave out, numbers and JSON as text."""
+"""Reads the arguments of a tool as models write them: blanks for what they leave out, numbers and JSON as text, one
+thing for a list of one."""
 
 from __future__ import annotations
 
@@ -16,21 +17,22 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "boolean": bool,
     "array": list,
     "object": dict,
+    "string": str,
 }
-# What a text says of itself, it may say: only names, moments and choices are left out by these words.
+# These hold what somebody said, also "null" or a quotation. All others are names, moments and choices.
 _FREE_TEXTS = frozenset({"text", "query", "content", "reason", "speaker", "name"})
 
 
 def read_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the tool's `schema` has them, without those that stand for nothing.
+    """Returns the arguments as the tool's `schema` has them, without those that stand for nothing.
 
     What cannot be read stays as it is: the route refuses it in its own words. Raises InvalidInput for a namespace that
     is blank or "null": a memory must not get lost in one that nobody meant.
     """
-    read = {name: _read(schema["properties"].get(name, {}), value) for name, value in given.items()}
+    read = {name: _read(name, schema["properties"].get(name, {}), value) for name, value in given.items()}
     name = read.get("namespace")
-    if isinstance(name, str) and name and name.strip().lower() in NO_NAMES:
-        problem = f"must name a namespace, not {name[:20]!r}; leave it out for the key's own."
+    if given.get("namespace") and isinstance(name, str) and name.lower() in NO_NAMES:
+        problem = f"must name a namespace, not {str(given['namespace'])[:20]!r}; leave it out for the key's own."
         raise InvalidInput(f"namespace: {problem}", detail=[{"field": "namespace", "problem": problem}])
     required = schema.get("required", ())
     return {name: value for name, value in read.items() if name in required or not _stands_for_nothing(name, value)}
@@ -39,26 +41,40 @@ def read_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[
 def _stands_for_nothing(name: str, value: Any) -> bool:
     if isinstance(value, str):
         word = value.strip().lower()
-        return not word or (word == "null" and name not in _FREE_TEXTS)
+        return not word or (word in NO_NAMES and name not in _FREE_TEXTS)
     return value is None or value == []
 
 
-def _read(schema: Mapping[str, Any], value: Any) -> Any:
+def _read(name: str, schema: Mapping[str, Any], value: Any) -> Any:
     kind = schema.get("type")
+    if kind == "string":
+        return _read_text(name, schema, value)
     if isinstance(value, str) and kind in _TYPES:
         value = _parse(value, _TYPES[kind])
-    if kind == "array" and isinstance(value, list):
-        return [_read(schema["items"], item) for item in value]
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind == "array":
+        items = value if isinstance(value, list) else [value]
+        return [_read("", schema["items"], item) for item in items if not _stands_for_nothing("", item)]
     if kind == "object" and isinstance(value, dict) and "properties" in schema:
         return read_arguments(schema, value)
     return value
 
 
+def _read_text(name: str, schema: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or name in _FREE_TEXTS:
+        return value
+    text: str = _parse(value, str).strip()
+    return text.lower() if text.lower() in schema.get("enum", ()) else text
+
+
 def _parse(text: str, wanted: type | tuple[type, ...]) -> Any:
-    """What the text says as JSON, if that is of the wanted type or null; else the text."""
+    """Returns what the text says as JSON, if that is of the wanted type or null; else the text."""
     try:
         value = orjson.loads(text.lower() if wanted is bool else text)
     except orjson.JSONDecodeError:
         return text
-    is_right = value is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)))
-    return value if is_right else text
+    is_right = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    return value if is_right or (value is None and wanted is not str) else text

@@ -1,4 +1,4 @@
-"""What the tools answer: of what the routes say, the fields that a model has use for."""
+"""Chooses what the tools answer: of the routes' answers, the fields that a model has use for."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOTE = (
     "is speaking."
 )
 TITLE_CHARS = 80
-# What the fields of a part of a text take beside it.
+# Room for the fields that stand beside a part of a text.
 PART_FIELDS = 100
-# Of a memory, what `get_memory` and `list_memories` say beside its id.
+# `get_memory` and `list_memories` say these of a memory, beside its id.
 _SHOWN = (
     "namespace text role speaker kind session_id occurred_at created_at state pinned importance revision valid_from "
     "valid_to superseded_by sources metadata"
 ).split()
-# What the route's `metadata` has beside the client's own.
+# The route's `metadata` has these beside the client's own.
 _OURS = frozenset(
     "role speaker session_id turn occurred_at created_at overlap final_score rerank_score later suspected "
     "retired_statements".split()
@@ -32,7 +32,7 @@ Answer = Mapping[str, Any]
 
 
 def describe_outcome(answer: Answer) -> dict[str, Any]:
-    """What became of a text or of messages."""
+    """Says what became of a text or of messages."""
     names = ("memory_ids", "accepted", "verdict", "reasons", "messages", "skipped", "degraded")
     return {name: answer[name] for name in names if name in answer}
 
@@ -74,12 +74,13 @@ def describe_page(answer: Answer) -> dict[str, Any]:
 
 
 def describe_change(answer: Answer) -> dict[str, Any]:
-    """How a memory stands after a change."""
-    return {"memory_id": answer["id"], **{name: answer[name] for name in ("state", "revision", "changed", "degraded")}}
+    """Says how a memory stands after a change."""
+    names = ("state", "revision", "changed", "verdict", "reasons", "degraded")
+    return {"memory_id": answer["id"], **{name: answer[name] for name in names if name in answer}}
 
 
 def describe_archived(answer: Answer) -> dict[str, Any]:
-    """How a memory stands that was taken away, and how it comes back."""
+    """Says how a memory stands that was taken away, and how it comes back."""
     return {
         **describe_change(answer),
         "erased": answer["erased"],
@@ -121,8 +122,9 @@ def describe_results(request: HttpRequest, answer: Answer) -> dict[str, Any]:
     }
 
 
-def describe_document(request: HttpRequest, answer: Answer, limit: int) -> dict[str, Any]:
-    """A memory as connectors fetch it; the beginning of a text that has more than `limit` characters."""
+def describe_document(request: HttpRequest, answer: Answer, offset: int, limit: int) -> dict[str, Any]:
+    """A memory as connectors fetch it: its text from `offset` on, and where it goes on if that is longer than `limit`
+    characters."""
     names = ("namespace", "role", "speaker", "session_id", "occurred_at", "state")
     document = {
         "id": answer["id"],
@@ -130,7 +132,7 @@ def describe_document(request: HttpRequest, answer: Answer, limit: int) -> dict[
         "url": _address(request, answer["id"]),
         "metadata": {**{name: answer[name] for name in names}, "note": NOTE},
     }
-    text, following = part_of(answer["text"], 0, limit - size_of(document) - PART_FIELDS)
+    text, following = part_of(answer["text"], offset, limit - size_of(document) - PART_FIELDS)
     if following is not None:
         document["metadata"]["next_offset"] = following
     return {**document, "text": text}

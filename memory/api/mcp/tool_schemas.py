@@ -1,4 +1,4 @@
-"""What the tools take, as JSON schemas: the fields of the routes that a model has use for."""
+"""Declares what the tools take, as JSON schemas: the fields of the routes that a model has use for."""
 
 from __future__ import annotations
 
@@ -105,14 +105,8 @@ SEARCH_MEMORIES_INPUT = an_object(
     "query",
     closed=True,
 )
-GET_INPUT = an_object(
-    {
-        "memory_id": _ID,
-        "offset": {"type": "integer", "minimum": 0, "description": "`next_offset` of the part of the text before"},
-    },
-    "memory_id",
-    closed=True,
-)
+_OFFSET = {"type": "integer", "minimum": 0, "description": "`next_offset` of the part of the text before"}
+GET_INPUT = an_object({"memory_id": _ID, "offset": _OFFSET}, "memory_id", closed=True)
 LIST_INPUT = an_object(
     {
         "namespace": _NAMESPACE,
@@ -170,4 +164,4 @@ ANSWER_INPUT = an_object(
     closed=True,
 )
 SEARCH_INPUT = an_object({"query": _QUESTION["query"], "namespace": _NAMESPACE}, "query", closed=True)
-FETCH_INPUT = an_object({"id": _text("The `id` of a result of `search`")}, "id", closed=True)
+FETCH_INPUT = an_object({"id": _text("The `id` of a result of `search`"), "offset": _OFFSET}, "id", closed=True)

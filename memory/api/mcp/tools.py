@@ -67,11 +67,11 @@ class Tool:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Returns whether it changes nothing."""
         return self.scope == AccessScope.READ
 
     def describe(self) -> dict[str, Any]:
-        """As `tools/list` has it."""
+        """Returns the tool as `tools/list` has it."""
         return {
             "name": self.name,
             "title": self.title,
@@ -132,7 +132,7 @@ TOOLS = (
         "update_memory",
         "Correct a memory",
         "Correct a memory that says something wrong or incomplete; its former version is kept. For what has changed "
-        "since, add a new memory: it takes the place of the older one.",
+        "since, add a new memory: it takes the place of the older one. `verdict` and `reasons` tell of marked secrets.",
         AccessScope.WRITE,
         schemas.UPDATE_INPUT,
         lambda call: results.describe_change(call.change(_UPDATE, reason=UNSAID)),
@@ -178,11 +178,11 @@ CHATGPT_TOOLS = (
     Tool(
         "fetch",
         "Fetch",
-        f"The whole text of a result of `search`. {_DATA}",
+        f"The text of a result of `search`. One that is too long comes in parts: `next_offset` leads on. {_DATA}",
         AccessScope.READ,
         schemas.FETCH_INPUT,
         lambda call: results.describe_document(
-            call.request, call.read(_GET, memory_id=call.identity("id")), result_chars()
+            call.request, call.read(_GET, memory_id=call.identity("id")), call.offset(), result_chars()
         ),
     ),
 )

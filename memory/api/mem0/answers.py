@@ -35,6 +35,7 @@ class Mem0MemorySerializer(serializers.Serializer):
 
 class UpdatedMemorySerializer(Mem0MemorySerializer):
     text = serializers.CharField(help_text="As `memory`")
+    message = serializers.CharField(help_text="What became of it, and whether the gate put marks in it")
 
 
 class ScoreBreakdownSerializer(serializers.Serializer):
@@ -78,6 +79,7 @@ class AddedSerializer(serializers.Serializer):
 
 
 class AddedListSerializer(serializers.Serializer):
+    message = serializers.CharField(help_text="What became of the messages")
     results = AddedMemorySerializer(many=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ from memory.api.mem0.answers import Mem0ErrorSerializer
 from memory.api.mem0.authentication import Mem0KeyAuthentication
 from memory.api.message_fields import Content
 from memory.api.views.base import MemosViewSet
-from memory.enums import AuditEvent, MemoryState
+from memory.enums import AuditEvent, GateDecision, MemoryState
 from memory.errors import NotFound
 from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata
 from memory.retrieval.filters import Filter, FilterError
@@ -257,11 +257,24 @@ def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None, left_out: 
             " as said: without a language model nothing is inferred. Set the policy `extract: facts` to have one do it."
         )
     if kept_out:
-        reasons = "; ".join(dict.fromkeys(reason["says"] for one in kept_out for reason in one.reasons))
-        says += f" The gate kept out {len(kept_out)}: {reasons}"
+        says += f" The gate kept out {len(kept_out)}: {_tell_reasons(one.reasons for one in kept_out)}"
     if left_out:
         says += f" Parts that are no text were left out: {', '.join(sorted(left_out))}."
-    return says
+    return says + tell_marked([one.reasons for one in done.outcomes if one.verdict == GateDecision.ACCEPT_REDACTED])
+
+
+def tell_marked(marked: Sequence[Sequence[Mapping[str, str]]]) -> str:
+    """In which texts the gate put marks in the place of secrets, by its reasons; "" when in none."""
+    return f" The gate put marks in {len(marked)}: {_tell_reasons(marked)}" if marked else ""
+
+
+def tell_changes(done: Sequence[Mapping[str, Any]]) -> str:
+    """As `tell_marked`, of corrections."""
+    return tell_marked([one["reasons"] for one in done if one["verdict"] == GateDecision.ACCEPT_REDACTED])
+
+
+def _tell_reasons(reasons: Iterable[Sequence[Mapping[str, str]]]) -> str:
+    return "; ".join(dict.fromkeys(reason["says"] for some in reasons for reason in some))
 
 
 def _describe(identity: str, text: str, metadata: Mapping[str, Any], occurred_at: str) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from memory.api.mem0.answers import (
     MemoryEventSerializer,
     ServerMemoryListSerializer,
 )
-from memory.api.mem0.base import NAMESPACE_PARAMETER, REASON, Mem0ViewSet, describe_added, narrow
+from memory.api.mem0.base import (
+    NAMESPACE_PARAMETER,
+    REASON,
+    Mem0ViewSet,
+    describe_added,
+    narrow,
+    tell_changes,
+    tell_outcome,
+)
 from memory.api.mem0.serializers import (
     AddMemoriesSerializer,
     DeleteMemoriesSerializer,
@@ -51,8 +59,10 @@ class Mem0ServerViewSet(Mem0ViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        _, _, rows, _ = self.add_messages(self.valid(AddMemoriesSerializer, request.data), split=False)
-        return Response({"results": [describe_added(row) for row in rows]})
+        values = self.valid(AddMemoriesSerializer, request.data)
+        scope, done, rows, left_out = self.add_messages(values, split=False)
+        says = tell_outcome(scope, done, infer=values["infer"], left_out=left_out)
+        return Response({"message": says, "results": [describe_added(row) for row in rows]})
 
     @extend_schema(
         operation_id="mem0_server_list",
@@ -89,8 +99,8 @@ class Mem0ServerViewSet(Mem0ViewSet):
     def update(self, request: Request, memory_id: uuid.UUID) -> Response:
         values = self.valid(UpdateMemorySerializer, request.data)
         correction = correct(self.find(memory_id), values)
-        edit_many(self.access, [correction], reason=REASON, now=timezone.now(), request_id=self.request_id)
-        return Response({"message": "Memory updated successfully!"})
+        done = edit_many(self.access, [correction], reason=REASON, now=timezone.now(), request_id=self.request_id)
+        return Response({"message": f"Memory updated successfully!{tell_changes(done)}"})
 
     @extend_schema(
         operation_id="mem0_server_delete",

@@ -30,6 +30,7 @@ from memory.api.mem0.base import (
     count_memories,
     describe_added,
     narrow,
+    tell_changes,
     tell_outcome,
 )
 from memory.api.mem0.serializers import (
@@ -94,7 +95,8 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def add_v1(self, request: Request) -> Response:
-        return Response({"results": self._add(request)["results"]})
+        added = self._add(request)
+        return Response({"message": added["message"], "results": added["results"]})
 
     def _add(self, request: Request) -> dict[str, Any]:
         values = self.valid(AddMemoriesSerializer, request.data)
@@ -208,8 +210,9 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
     def update_many(self, request: Request) -> Response:
         wanted = self.valid(UpdateManySerializer, request.data)["memories"]
         corrections = [correct(self.find(one["memory_id"]), one) for one in wanted]
-        edit_many(self.access, corrections, reason=REASON, now=timezone.now(), request_id=self.request_id)
-        return Response({"message": f"Successfully updated {count_memories(len(wanted))}"})
+        done = edit_many(self.access, corrections, reason=REASON, now=timezone.now(), request_id=self.request_id)
+        says = f"Successfully updated {count_memories(len(wanted))}"
+        return Response({"message": f"{says}.{marked}" if (marked := tell_changes(done)) else says})
 
     @extend_schema(
         operation_id="mem0_delete_several",
@@ -245,9 +248,11 @@ class Mem0MemoryViewSet(Mem0ViewSet):
     def update(self, request: Request, memory_id: uuid.UUID) -> Response:
         values = self.valid(UpdateMemorySerializer, request.data)
         correction = correct(self.find(memory_id), values)
-        edit_many(self.access, [correction], reason=REASON, now=timezone.now(), request_id=self.request_id)
+        done = edit_many(self.access, [correction], reason=REASON, now=timezone.now(), request_id=self.request_id)
         told = self.describe_one(memory_id)
-        return Response({**told, "text": told["memory"]})
+        return Response(
+            {**told, "text": told["memory"], "message": f"Memory updated successfully!{tell_changes(done)}"}
+        )
 
     @extend_schema(
         operation_id="mem0_delete_memory",

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.fields import StrictCharField
+from memory.api.mem0.base import tell_changes
 from memory.api.memtensor import answers
 from memory.api.memtensor.envelope import describe_envelope, envelop
 from memory.api.memtensor.views import REASON, ChangedMany, MemTensorViewSet, tell_deleted
@@ -57,10 +58,11 @@ class ClassicMemoryViewSet(MemTensorViewSet):
         values = self.valid(ClassicUpdateSerializer, request.data)
         self._find(mem_cube_id, memory_id)
         terms = terms_of(request, idempotency=self.idempotency())
-        edit.edit(
+        done = edit.edit(
             self.access, memory_id=memory_id, text=values["memory"], reason=REASON, now=timezone.now(), terms=terms
         )
-        return envelop(answers.describe_row(self._find(mem_cube_id, memory_id)), "The memory was corrected.")
+        says = f"The memory was corrected.{tell_changes([done])}"
+        return envelop(answers.describe_row(self._find(mem_cube_id, memory_id)), says)
 
     @extend_schema(
         operation_id="memtensor_classic_delete",

@@ -17,7 +17,7 @@ from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
 from memory.api.memtensor.envelope import envelop
 from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes, read_chat_time
 from memory.api.views.base import MemosViewSet
-from memory.enums import MemoryKind, PreferenceReading, Role
+from memory.enums import GateDecision, MemoryKind, PreferenceReading, Role
 from memory.retrieval.filters import Filter
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import read
@@ -64,9 +64,12 @@ class MemoryDoors(CubeNames, MemosViewSet):
         places = self.find_places(reached, create=True)
         items = [(place.scope, turn) for place in places for turn in turns]
         done = ingest_batch(items, now=now, idempotency=idempotency)
+        redacted = [one for one in done.outcomes if one.verdict == GateDecision.ACCEPT_REDACTED]
+        marked = [one.memory_id for one in redacted if one.memory_id]
+        stored = {row["id"]: row["text"] for place in places for row in read.get_many(place.scope, marked)}
         added = [
             {
-                "memory": turn.text,
+                "memory": stored.get(str(outcome.memory_id), turn.text),
                 "memory_id": str(outcome.memory_id),
                 "memory_type": answers.name_type(turn.role),
                 "cube_id": place.cube_id,
@@ -174,9 +177,14 @@ class MemoryDoors(CubeNames, MemosViewSet):
         turn = NewMemory(session, Role.USER, values["feedback_content"], "", metadata, said_at)
         done = ingest_batch([(place.scope, turn) for place in places], now=now, idempotency=idempotency)
         kept = [
-            (place, outcome.memory_id) for place, outcome in zip(places, done.outcomes, strict=True) if outcome.accepted
+            (place, outcome.memory_id)
+            for place, outcome in zip(places, done.outcomes, strict=True)
+            if outcome.accepted and outcome.memory_id
         ]
-        added = [{"id": str(identity), "text": turn.text, "cube_id": place.cube_id} for place, identity in kept]
+        added = []
+        for place, identity in kept:
+            [row] = read.get_many(place.scope, [identity])
+            added.append({"id": str(identity), "text": row["text"], "cube_id": place.cube_id})
         says = tell_outcome(places[0].scope, done, infer=False)
         says += _tell_comparing([place for place, _ in kept], is_naming=bool(named))
         if values["corrected_answer"]:

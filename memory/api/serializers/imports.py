@@ -103,6 +103,7 @@ class ImportSerializer(serializers.Serializer):
     faults = ImportFaultSerializer(many=True, help_text=f"The first {SHOWN_FAULTS} of it")
     dealt_with = serializers.IntegerField(help_text="Turns, so far")
     new = serializers.IntegerField(help_text="Turns that became memories")
+    redacted = serializers.IntegerField(help_text="Those of the new with marks in the place of secrets")
     present = serializers.IntegerField(help_text="Turns that came before, from this file or another")
     gone = serializers.IntegerField(help_text="Turns that came before and were deleted since; they stay so")
     quarantined = serializers.IntegerField(help_text="Turns that the gate keeps apart: GET /v1/quarantine")

@@ -14,7 +14,8 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
 )
-from memory.enums import AuditEvent, Feedback, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
+from memory.api.serializers.ingest import GateReasonSerializer
+from memory.enums import AuditEvent, Feedback, GateDecision, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.memories.edit import MAX_TEXT_CHARS
 from memory.services.memories.feedback import MAX_NOTE_CHARS
@@ -229,6 +230,10 @@ class ChangedSerializer(StandingSerializer):
     degraded = DegradedField(
         help_text="What did not work fully: embedding_delayed, session_window_unavailable",
     )
+    verdict = serializers.ChoiceField(
+        GateDecision.choices, required=False, help_text="What the gate says of a new text, speaker or metadata"
+    )
+    reasons = GateReasonSerializer(many=True, required=False, help_text="Why, the strongest first")
 
 
 class ArchivedSerializer(ChangedSerializer):

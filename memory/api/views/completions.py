@@ -41,7 +41,7 @@ from memory.types import compose_name, session_of_day
 
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
-CONTEXT_HEADER = "X-MemOS-Context"
+CONTEXT_HEADER, GATE_HEADER = "X-MemOS-Context", "X-MemOS-Gate"
 _HEADERS = [
     OpenApiParameter(
         NAMESPACE_HEADER,
@@ -102,12 +102,14 @@ class ChatCompletionViewSet(OpenAIViewSet):
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
         asked = self._read_completion(request)
-        context = {CONTEXT_HEADER: _header(asked)}
+        context = {CONTEXT_HEADER: _to_header(context_of(asked))}
         if asked.body.get("stream"):
             return respond(request._request, self.access.actor, lambda: stream(asked), headers=context)
         with Slot(self.access.actor):
             give_connection_back()
-            content, content_type = complete(asked)
+            content, content_type, remembered = complete(asked)
+        if remembered.gate:
+            context[GATE_HEADER] = _to_header(remembered.gate)
         return HttpResponse(content, content_type=content_type, headers=context)
 
     def _read_completion(self, request: Request) -> ChatCompletion:
@@ -207,9 +209,9 @@ def _strip_own_metadata(data: Any) -> dict[str, Any]:
     return {**others, "metadata": rest} if rest else others
 
 
-def _header(asked: ChatCompletion) -> str:
+def _to_header(value: Any) -> str:
     """As JSON in ASCII, as a header wants it."""
-    return json.dumps(context_of(asked), separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _model(name: str) -> dict[str, Any]:

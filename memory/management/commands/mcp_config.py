@@ -26,10 +26,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--read-only", action="store_true", help="the key may search and read, and neither add nor change"
         )
-        parser.add_argument("--url", help="address of /mcp as the program reaches it (default: this machine's)")
+        parser.add_argument("--url", help="address of /mcp as the program reaches it (default: the running server's)")
 
     def handle(self, *, client: str, namespace: str, read_only: bool, url: str | None, **options: Any) -> None:
-        address = url or f"http://{_host()}:{settings.MEMOS_PORT}/mcp"
+        address = url or f"{settings.MEMOS_ADDRESS}/mcp"
         if not _is_plain(address):
             raise CommandError(f"--url: {address!r} is no address such as https://memos.example.com/mcp.")
         scopes = [AccessScope.READ.value] if read_only else [AccessScope.READ.value, AccessScope.WRITE.value]
@@ -52,16 +52,8 @@ class Command(BaseCommand):
         self.stdout.write(chosen.lines(address, key))
 
 
-def _host() -> str:
-    """By which programs on this machine reach the server."""
-    host: str = settings.MEMOS_HOST
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - read, not bound
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
-
-
 def _is_plain(address: str) -> bool:
-    """Whether it is an address of HTTP that stands in a shell's line and in quotes as it is."""
+    """Tell whether it is an address of HTTP that stands in a shell's line and in quotes as it is."""
     if any(character in address for character in "\"'\\`$ \n") or not address.isprintable():
         return False
     try:

@@ -37,8 +37,8 @@ class ChatCompletion:
         return {**self.body, "messages": messages_with(self.turn, self.given)}
 
 
-def complete(asked: ChatCompletion) -> tuple[bytes, str]:
-    """Returns the model's answer as it came, and its content type; the turn is remembered.
+def complete(asked: ChatCompletion) -> tuple[bytes, str, RememberedChat]:
+    """Returns the model's answer as it came, its content type, and what is remembered of the turn.
 
     Where there is none, or it is cut off, the question is remembered alone. Raises as `relay` and its answer do.
     """
@@ -50,8 +50,7 @@ def complete(asked: ChatCompletion) -> tuple[bytes, str]:
         except LLMUnavailable:
             _remember(asked)
             raise
-        _remember(asked, answer)
-        return content, answer.content_type
+        return content, answer.content_type, _remember(asked, answer)
 
 
 def stream(asked: ChatCompletion) -> Generator[bytes]:
@@ -111,6 +110,7 @@ def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: Remem
                 "user": str(remembered.question) if remembered.question else None,
                 "assistant": str(remembered.answer) if remembered.answer else None,
             },
+            "gate": list(remembered.gate),
             "degraded": [*(asked.given.degraded if asked.given else ()), *remembered.degraded],
         },
     }

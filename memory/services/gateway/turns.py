@@ -91,11 +91,13 @@ class GivenMemory:
 
 @dataclass(frozen=True, slots=True)
 class RememberedChat:
-    """Holds the memories that a turn became: the question and the answer; None if there is none."""
+    """Holds the memories that a turn became: the question and the answer; None if there is none. `gate`: what the gate
+    marked, suspects or kept out of them, by role."""
 
     question: uuid.UUID | None = None
     answer: uuid.UUID | None = None
     degraded: tuple[str, ...] = ()
+    gate: tuple[dict[str, Any], ...] = ()
 
 
 def recall(turn: ChatTurn) -> GivenMemory | None:
@@ -144,7 +146,9 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
     remembered.
     """
     degraded: list[str] = []
-    question = _ingest_once(turn, Role.USER, turn.question, before=find_last_said(turn.messages), degraded=degraded)
+    gate: list[dict[str, Any]] = []
+    before = find_last_said(turn.messages)
+    question = _ingest_once(turn, Role.USER, turn.question, before=before, degraded=degraded, gate=gate)
     told = None
     if turn.question and answer.strip() and given and given.holds_of_others(turn.scope.namespace):
         degraded.append(NOT_REMEMBERED)
@@ -156,10 +160,17 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
         if question and is_quoted(turn.question, answer):
             quoted.append(question)
         told = _ingest_once(
-            turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata, quoted=quoted
+            turn,
+            Role.AGENT,
+            answer.strip(),
+            before=None,
+            degraded=degraded,
+            gate=gate,
+            metadata=metadata,
+            quoted=quoted,
         )
     note_write(actor=turn.scope.actor, namespace_ids=[turn.scope.namespace_id])
-    return RememberedChat(question, told, tuple(dict.fromkeys(degraded)))
+    return RememberedChat(question, told, tuple(dict.fromkeys(degraded)), tuple(gate))
 
 
 def _ingest_once(
@@ -169,6 +180,7 @@ def _ingest_once(
     *,
     before: int | None,
     degraded: list[str],
+    gate: list[dict[str, Any]],
     metadata: dict[str, Any] | None = None,
     quoted: Sequence[uuid.UUID] = (),
 ) -> uuid.UUID | None:
@@ -201,6 +213,9 @@ def _ingest_once(
         degraded.append(NOT_REMEMBERED)
         return None
     degraded += done.degraded
+    [outcome] = done.outcomes
+    if outcome.reasons:
+        gate.append({"role": role.value, "verdict": outcome.verdict.value, "reasons": outcome.reasons})
     return next(iter(done.memory_ids), None)
 
 

@@ -205,7 +205,7 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
     is_refused = bool(row.problem or row.cancelled_at is not None)
     may_be_empty = row.made_namespace and is_refused and lock_to_remove(row.namespace_id)
     _delete_parts(row)
-    counts = ("turns", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "unreadable")
+    counts = ("turns", "dealt_with", "new", "present", "gone", "redacted", "quarantined", "rejected", "unreadable")
     audit.record(
         Scope(row.namespace_id, name_of(row), actor, str(row.id)),
         AuditEvent.IMPORT_FINISH,
@@ -241,7 +241,7 @@ def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | Non
     moments = ("first_at", "last_at", "created_at", "finished_at")
     plain = (
         "name", "format", "speaker", "conversations", "messages", "turns", "left_out", "parts_left_out", "unreadable",
-        "faults", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "degraded", "actor",
+        "faults", "dealt_with", "new", "present", "gone", "redacted", "quarantined", "rejected", "degraded", "actor",
     )  # fmt: skip
     return {
         "id": str(row.id),

@@ -29,7 +29,7 @@ from memory.types import Scope
 
 SLICE_SECONDS = 30.0
 
-_COUNTS = ("new", "present", "gone", "quarantined", "rejected")
+_COUNTS = ("new", "present", "gone", "redacted", "quarantined", "rejected")
 _MAX_PROBLEM_CHARS = 500
 _FILE_GONE = "The file is there no longer: an erasure has taken it away. Send it again."
 

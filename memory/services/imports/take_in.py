@@ -25,21 +25,23 @@ _ATTEMPTS = 3
 
 @dataclass(slots=True)
 class ImportCounts:
-    """What became of turns: `new` memories; `present` from an earlier import; `gone`: taken in once and deleted since,
-    which are not brought back; and those that the gate `quarantined` or `rejected`. `degraded` is as in `Ingested`.
+    """Counts what became of turns: `new` memories, some of them `redacted`; `present` from an earlier import; `gone`:
+    taken in once and deleted since, which are not brought back; and those that the gate `quarantined` or `rejected`.
+    `degraded` is as in `Ingested`.
     """
 
     turns: int = 0
     new: int = 0
     present: int = 0
     gone: int = 0
+    redacted: int = 0
     quarantined: int = 0
     rejected: int = 0
     degraded: set[str] = field(default_factory=set)
 
     def add(self, other: ImportCounts) -> None:
         """Counts those of `other` as well."""
-        for name in ("turns", "new", "present", "gone", "quarantined", "rejected"):
+        for name in ("turns", "new", "present", "gone", "redacted", "quarantined", "rejected"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.degraded |= other.degraded
 
@@ -79,7 +81,7 @@ def in_batches(turns: Iterable[SourceTurn]) -> Iterator[list[SourceTurn]]:
 
 
 def count_known(scope: Scope, turns: Sequence[SourceTurn]) -> int:
-    """How many of the turns came in before."""
+    """Returns how many of the turns came in before."""
     return len(_find_known(scope, [_key_of(scope, turn) for turn in turns]))
 
 
@@ -105,6 +107,7 @@ def _take_in(
         )
         verdicts = [outcome.verdict for outcome in outcomes]
         counts.new = sum(verdict.lets_in for verdict in verdicts)
+        counts.redacted = verdicts.count(GateDecision.ACCEPT_REDACTED)
         counts.quarantined = verdicts.count(GateDecision.QUARANTINE)
         counts.rejected = verdicts.count(GateDecision.REJECT)
         record(counts)
@@ -131,7 +134,7 @@ def _find_known(scope: Scope, keys: Sequence[uuid.UUID]) -> dict[uuid.UUID, uuid
 
 
 def _count_kept(scope: Scope, ids: Sequence[uuid.UUID]) -> int:
-    """How many of the memories are there, or wait in the quarantine."""
+    """Returns how many of the memories are there, or wait in the quarantine."""
     if not ids:
         return 0
     kept = set(Memory.objects.in_scope(scope).filter(pk__in=ids).values_list("pk", flat=True))

@@ -91,14 +91,36 @@ def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTur
     return JudgedTurn(new_id(), scope, memory, judgement, let_in)
 
 
-def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
-    """A changed text as the policy in force lets it in, perhaps redacted, and whether it is suspected. Staff decide for
-    themselves.
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Holds what the gate lets in of a change: the `values` as they may be kept, perhaps redacted, and why."""
+
+    values: dict[str, Any]
+    suspected: bool = False
+    decision: GateDecision = GateDecision.ACCEPT
+    reasons: tuple[Reason, ...] = ()
+
+    def __add__(self, other: Admitted) -> Admitted:
+        return Admitted(
+            {**self.values, **other.values},
+            self.suspected or other.suspected,
+            severest((self.decision, other.decision)),
+            (*self.reasons, *other.reasons),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Tell who changes something what the gate made of it, as it is told of a new turn."""
+        reasons = (*self.reasons, SUSPECTED) if self.suspected else self.reasons
+        return {"verdict": self.decision.value, "reasons": describe_reasons(reasons)}
+
+
+def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> Admitted:
+    """Returns a changed text (`text`) as the policy in force lets it in. Staff decide for themselves.
 
     A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
     """
     if access.actor.startswith("staff:"):
-        return text, False
+        return Admitted({"text": text})
     # What is worth little as a turn of its own may be a good correction.
     gate = replace(in_force(namespace_id).gate, worth_threshold=0.0)
     judgement = judge(text, role=role, speaker=speaker, policy=gate)
@@ -108,19 +130,19 @@ def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speak
             f"The gate does not let this text in ({why}). Change the text, or have staff make the change.",
             detail={"field": "text", "reasons": list_reasons(judgement)},
         )
-    return judgement.text, judgement.suspected
+    return Admitted({"text": judgement.text}, judgement.suspected, judgement.decision, judgement.reasons)
 
 
-def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Changed fields (by their paths: `speaker`, `metadata`) as the policy in force lets them in, as `allowed_text`.
+def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> Admitted:
+    """Returns changed fields (by their paths: `speaker`, `metadata`) as the policy lets them in, as `admit_text`.
 
     Raises InvalidInput, which names the field and the rules.
     """
     if access.actor.startswith("staff:"):
-        return dict(fields), False
+        return Admitted(dict(fields))
     verdict = judge_fields(fields, policy=in_force(namespace_id).gate)
     refuse(verdict)
-    return verdict.values, verdict.suspected
+    return Admitted(verdict.values, verdict.suspected, verdict.decision, verdict.reasons)
 
 
 def without_verdict(metadata: Mapping[str, Any]) -> dict[str, Any]:

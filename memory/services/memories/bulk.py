@@ -264,8 +264,8 @@ def _check_values(access: Access, scope: Scope, edit: BulkEdit) -> dict[str, Any
     for name in ("metadata", "set_metadata"):
         if name in wanted:
             wanted[name] = check_metadata(wanted[name])
-            admitted, _ = admit_fields(access, namespace_id=scope.namespace_id, fields={"metadata": wanted[name]})
-            wanted[name] = admitted["metadata"]
+            admitted = admit_fields(access, namespace_id=scope.namespace_id, fields={"metadata": wanted[name]})
+            wanted[name] = admitted.values["metadata"]
     for name in ("add_tags", "remove_tags"):
         if name in wanted:
             wanted[name] = tags.check_tags(wanted[name])

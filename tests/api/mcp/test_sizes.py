@@ -92,15 +92,20 @@ def test_the_pages_of_a_list_leave_nothing_out(alice, harbour):
 def test_a_long_text_is_read_in_parts(alice, remember):
     said = "".join(f'Line {number}: "so" he said.\n' for number in range(700))
     memory_id = remember(alice, said)
-    parts, offset = [], 0
+    parts, fetched, offset = [], [], 0
     while offset is not None:
         result = use(alice.client, "get_memory", memory_id=memory_id, offset=offset)
         assert len(text_of(result)) <= LIMIT
         memory = json.loads(text_of(result))["memory"]
         parts.append(memory["text"])
         offset = memory.get("next_offset")
+    offset = 0
+    while offset is not None:
+        document = work(alice.client, "fetch", id=memory_id, offset=offset)
+        fetched.append(document["text"])
+        offset = document["metadata"].get("next_offset")
 
-    assert "".join(parts) == alice.get(f"/v1/memories/{memory_id}").json()["text"]
+    assert "".join(parts) == "".join(fetched) == alice.get(f"/v1/memories/{memory_id}").json()["text"]
     assert len(parts) == 1 + (len(said) > LIMIT)
 
 

@@ -456,7 +456,7 @@ def test_configure_changes_nothing_and_says_so(alice):
 
 def test_mem0_clients_are_answered_as_before_on_the_paths_of_both(alice):
     added = alice.post("/memories", {"messages": [{"role": "user", "content": FERRY}], "user_id": "ann"}).json()
-    assert set(added) == {"results"}
+    assert set(added) == {"message", "results"}
     assert alice.get("/memories", user_id="ann").json()["results"][0]["memory"] == FERRY
     assert alice.post("/search", {"query": "ferry", "user_id": "ann"}).json()["results"][0]["memory"] == FERRY
     refused = alice.post("/memories", {"messages": []})

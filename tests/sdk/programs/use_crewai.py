@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from crewai import Agent, Crew, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.memory.storage.backend import StorageBackend
 from crewai.memory.types import MemoryRecord
-from memos_client import MemOS, NotKept
+from memos_client import ChangedByGate, MemOS, NotKept
 from memos_client.crewai import MemOSMemory, MemOSStorage
 from refusals import refused
 
@@ -60,6 +61,12 @@ def keep_records(memos: MemOS) -> None:
     assert memory._storage.get_record(record.id).metadata == {"by": "Tom"}
 
     changed = memory._storage.get_record(record.id).model_copy(update={"content": "Tom reviews it.", "scope": "/new"})
+    memory._storage.update(changed)
+    secret = changed.model_copy(update={"content": "My key is sk_live_51HqLyjWDarjtT1zdp7dcXyZabcd1234, by the way."})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        memory._storage.update(secret)
+    assert [one.category for one in told] == [ChangedByGate]
     memory._storage.update(changed)
     assert [one.content for one in memory.list_records("/new")] == ["Tom reviews it."]
     assert memory.forget(older_than=datetime.utcnow() - timedelta(hours=1)) == 0

@@ -48,9 +48,14 @@ def check_kept(what: str, done: Mapping[str, Any]) -> None:
     if not done["accepted"]:
         waiting = done.get("quarantine_id") or (done.get("memory_id") if done["verdict"] == "quarantine" else None)
         raise NotKept(what, done["verdict"], done["reasons"], waiting)
-    if done["verdict"] == REDACTED:
+    warn_of_marks(what, done, stacklevel=4)
+
+
+def warn_of_marks(what: str, done: Mapping[str, Any], *, stacklevel: int = 3) -> None:
+    """Warns of a text that the gate changed; older servers do not tell it of a correction."""
+    if done.get("verdict") == REDACTED:
         why = "; ".join(reason["says"] for reason in done["reasons"])
-        warnings.warn(f"{what} was remembered with marks in it: {why}", ChangedByGate, stacklevel=3)
+        warnings.warn(f"{what} was remembered with marks in it: {why}", ChangedByGate, stacklevel=stacklevel)
 
 
 def recall_hits(memos: MemOS, query: str, **options: Any) -> list[types.Hit]:

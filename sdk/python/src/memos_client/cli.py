@@ -1,4 +1,4 @@
-"""`memos`: remember, recall, ask and import from a shell."""
+"""`memos`: remember, recall, ask and import from a shell, and be an MCP server for a program that starts one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, TextIO
 
+from memos_client.adapters import REDACTED
 from memos_client.client import MemOS
 from memos_client.errors import APIError, MemOSError
+from memos_client.mcp import serve_mcp
 
 # Turns that are sent at once.
 BATCH = 200
@@ -36,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--url", help="the server; else MEMOS_URL, else http://127.0.0.1:8000")
-    shared.add_argument("--key", help="the API key; else MEMOS_API_KEY")
+    server = argparse.ArgumentParser(add_help=False)
+    server.add_argument("--url", help="the server; else MEMOS_URL, else http://127.0.0.1:8000")
+    server.add_argument("--key", help="the API key; else MEMOS_API_KEY")
+    shared = argparse.ArgumentParser(add_help=False, parents=[server])
     shared.add_argument("--namespace", help="whose memory; else MEMOS_NAMESPACE")
     shared.add_argument("--json", action="store_true", help="print the server's answer as JSON")
     parser = argparse.ArgumentParser(prog="memos", description="A memory for agents, from the shell.")
@@ -64,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("file", help="each line an object with `text` or `messages`, and what else ingest takes; - reads "
                      "standard input")  # fmt: skip
     one.set_defaults(run=_import)
+
+    one = commands.add_parser("mcp", parents=[server], help="be an MCP server on standard input and output, for "
+                              "programs that start one; the namespace is the key's")  # fmt: skip
+    one.set_defaults(run=_serve_mcp, namespace=None)
     return parser
 
 
@@ -104,18 +111,24 @@ def _ask(memos: MemOS, options: argparse.Namespace) -> None:
 
 def _import(memos: MemOS, options: argparse.Namespace) -> int:
     with sys.stdin if options.file == "-" else open(options.file, encoding="utf-8") as lines:
-        accepted = refused = 0
+        accepted = marked = refused = 0
         numbered = _read(lines)
         while batch := list(islice(numbered, BATCH)):
             done = memos.remember_all([one for _, one in batch], idempotency_key=_key(memos, batch))
             outcomes = done["results"]
             accepted += sum(one["accepted"] for one in outcomes)
+            marked += sum(one["verdict"] == REDACTED for one in outcomes)
             refused += sum(not one["accepted"] for one in outcomes)
     if options.json:
-        _print({"accepted": accepted, "not_accepted": refused})
+        _print({"accepted": accepted, "redacted": marked, "not_accepted": refused})
     else:
-        print(f"{accepted} remembered" + (f", {refused} not accepted (see the quarantine)" if refused else ""))
+        kept = f"{accepted} remembered" + (f", {marked} with marks in the place of secrets" if marked else "")
+        print(kept + (f", {refused} not accepted (see the quarantine)" if refused else ""))
     return 0
+
+
+def _serve_mcp(memos: MemOS, options: argparse.Namespace) -> None:
+    serve_mcp(options.url, options.key, sys.stdin.buffer, sys.stdout.buffer)
 
 
 def _read(lines: TextIO) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
 
-from memos_client.adapters import MOST_TEXT_CHARS, check_kept, missing, recall_hits
+from memos_client.adapters import MOST_TEXT_CHARS, check_kept, missing, recall_hits, warn_of_marks
 from memos_client.client import MemOS
 from memos_client.errors import NotFound, NotKept
 
@@ -143,7 +143,8 @@ class MemOSStorage:
     def update(self, record: MemoryRecord) -> None:
         kept = self.memos.memories.get(record.id)["metadata"]
         metadata = {**kept, **_metadata_of(record)}
-        self.memos.memories.update(record.id, reason="changed by CrewAI", text=record.content, metadata=metadata)
+        done = self.memos.memories.update(record.id, reason="changed by CrewAI", text=record.content, metadata=metadata)
+        warn_of_marks("The memory", done)
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         return list(islice(self._records(scope_prefix), offset, offset + limit))
