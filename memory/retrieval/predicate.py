@@ -139,6 +139,9 @@ class _ConditionWriter:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
+        if value == "" and operator in (Operator.CONTAINS, Operator.ICONTAINS):
+            # Every text contains the empty one: it says nothing of what is looked for.
+            return "FALSE"
         if operator is Operator.CONTAINS:
             return f"strpos({name}, {self._bind(value, kind)}) > 0"
         if operator is Operator.ICONTAINS:

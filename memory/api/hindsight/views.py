@@ -52,6 +52,7 @@ WORLD, EXPERIENCE = "world", "experience"
 class BankViewSet(MemosViewSet):
     """A namespace, as hindsight's clients know it: a bank."""
 
+    takes_unknown_fields = True
     required_scope = {
         **dict.fromkeys(("recall", "reflect", "units", "profile"), AccessScope.READ),
         **dict.fromkeys(("retain", "create"), AccessScope.WRITE),

@@ -35,6 +35,8 @@ _KEPT = (filters.TASK, "manager_user_id", "project_id", "source")
 class MemoryDoors(CubeNames, MemosViewSet):
     """Adds, finds and lists memories of the cubes that a request names."""
 
+    takes_unknown_fields = True
+
     def add_memories(self, values: Mapping[str, Any]) -> Response:
         """Remembers the messages in each of the cubes, all or nothing."""
         reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])

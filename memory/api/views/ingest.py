@@ -51,7 +51,10 @@ class IngestViewSet(MemosViewSet):
     )
     def batch(self, request: Request) -> Response:
         now = timezone.now()
-        items = self.valid(IngestBatchSerializer, request.data)["items"]
+        data = request.data
+        if isinstance(sent := data.get("items"), list):
+            data = {**data, "items": [self.add_namespace(item) for item in sent]}
+        items = self.valid(IngestBatchSerializer, data)["items"]
         told = [IngestSerializer.to_turns(item, now=now) for item in items]
         turns = [turn for item, one in zip(items, told, strict=True) for turn in self._items(item["namespace"], one)]
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())

@@ -28,5 +28,6 @@ class WhyViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(WhySerializer, request.data)
         scope = self.scope(values["namespace"], create=False)
-        diagnosis = why(scope, build_ask(values), memory_id=values["memory_id"])
+        of_read_share = self.access.reads_share_of(scope.namespace_id)
+        diagnosis = why(scope, build_ask(values), memory_id=values["memory_id"], of_read_share=of_read_share)
         return Response(asdict(diagnosis))
