@@ -181,6 +181,7 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
         "format": "markdown",
         "session_id": None,
         "metadata": {"team": "people"},
+        "data": {},
         "characters": len(HANDBOOK),
         "chunk_count": stored["chunks"],
         "pending_embeddings": 0,
