@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from django.http import HttpRequest
-from rest_framework.serializers import BaseSerializer, ListField, ListSerializer, Serializer
+from rest_framework.serializers import BaseSerializer, Field, ListField, ListSerializer, Serializer
 
 from memory.api.views.openapi import build_document
 
@@ -22,7 +22,7 @@ MAX_NAME_CHARS = 80
 _PART = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
-def find_unknown(serializer: BaseSerializer, data: Any) -> dict[Any, Any]:
+def find_unknown(serializer: Field, data: Any) -> dict[Any, Any]:
     """Finds fields of `data` that the serializer does not name, at any depth, each with the nearest one that it does.
 
     In the shape of the details of a ValidationError, at most MAX_FOUND at each level; empty when there are none.
@@ -31,7 +31,7 @@ def find_unknown(serializer: BaseSerializer, data: Any) -> dict[Any, Any]:
         child = serializer.child
         if not isinstance(data, list) or not isinstance(child, BaseSerializer):
             return {}
-        wrong = ((place, found) for place, item in enumerate(data) if (found := find_unknown(child, item)))
+        wrong = ((place, within) for place, item in enumerate(data) if (within := find_unknown(child, item)))
         return dict(islice(wrong, MAX_FOUND))
     if not isinstance(serializer, Serializer) or not isinstance(data, Mapping):
         return {}

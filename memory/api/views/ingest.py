@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -51,7 +52,7 @@ class IngestViewSet(MemosViewSet):
     )
     def batch(self, request: Request) -> Response:
         now = timezone.now()
-        data = request.data
+        data: Any = request.data
         if isinstance(sent := data.get("items"), list):
             data = {**data, "items": [self.add_namespace(item) for item in sent]}
         items = self.valid(IngestBatchSerializer, data)["items"]
