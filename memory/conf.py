@@ -20,7 +20,7 @@ UNSAFE = "memos_unsafe"
 PREFIX = "MEMOS_"
 # Names under PREFIX that others than the server read: clients, the Compose files, and programs that measure.
 _NOT_OF_THE_SERVER = frozenset(
-    "MEMOS_URL MEMOS_API_KEY MEMOS_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
+    "MEMOS_URL MEMOS_API_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
     "MEMOS_VLLM_PYTHON".split()
 )
 

@@ -15,8 +15,9 @@ from memory.enums import AccessScope, GateDecision, ShareLevel
 class Access:
     """Who is calling and what they may reach. Built once, in authentication; reaches nothing by default.
 
-    `user_id`: whose key it is. `shares`: namespaces whose cubes are shared with that user, beyond those of the key,
-    each with what for; they are reached only after `reach_shares`.
+    `default_namespace`: that of requests that name none, if the key says it. `user_id`: whose key it is. `shares`:
+    namespaces whose cubes are shared with that user, beyond those of the key, each with what for; they are reached only
+    after `reach_shares`.
     """
 
     actor: str
@@ -27,6 +28,7 @@ class Access:
     requests_per_minute: int = 0
     user_id: uuid.UUID | None = None
     shares: tuple[tuple[int, ShareLevel], ...] = ()
+    default_namespace: str = ""
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes
@@ -49,6 +51,10 @@ class Access:
     def share_of(self, namespace_id: int) -> ShareLevel | None:
         """What the namespace is shared with the caller for; None where the key itself reaches it, or nothing does."""
         return dict(self.shares).get(namespace_id)
+
+    def reads_share_of(self, namespace_id: int) -> bool:
+        """Whether the namespace is shared with the caller for reading alone: it shows what holds, and nothing else."""
+        return self.share_of(namespace_id) == ShareLevel.READ
 
 
 # What the system itself runs with: the worker, management commands and staff in the admin.

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from io import BytesIO
+from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -108,14 +109,12 @@ class RequestMiddleware:
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
-        # The database refuses the character in any text. What is no UTF-8 never gets that far: Django keeps it as %ff
-        # in a path, and puts the replacement character for it in a query string.
-        for name, is_there in (
-            ("path", "\0" in request.path_info),
-            ("query string", "%00" in request.META.get("QUERY_STRING", "")),
+        for name, content in (
+            ("path", request.META.get("PATH_INFO", "").encode("latin-1", "replace")),
+            ("query string", unquote_to_bytes(request.META.get("QUERY_STRING", ""))),
         ):
-            if is_there:
-                return error_response(request, 400, ErrorCode.INVALID_REQUEST, f"The {name} holds a NUL character.")
+            if fault := _fault_of(content):
+                return error_response(request, 400, ErrorCode.INVALID_REQUEST, f"The {name} {fault}.")
         if request.headers.get("Transfer-Encoding"):
             return _read_chunks(request)
         try:
@@ -142,6 +141,20 @@ def _read_chunks(request: HttpRequest) -> HttpResponse | None:
         return _too_large(request, f"has more than {most} bytes")
     request.META["CONTENT_LENGTH"] = str(len(body))
     request._stream = BytesIO(body)
+    return None
+
+
+def _fault_of(content: bytes) -> str | None:
+    """What is wrong with the decoded bytes of a path or query string, which the database would refuse in any text.
+
+    Django would hand on what is no UTF-8, such as half of a surrogate pair, as another text than was sent.
+    """
+    if b"\0" in content:
+        return "holds a NUL character"
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8"
     return None
 
 

@@ -20,7 +20,7 @@ from memos_site.application import Application
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server
 from memos_site.first_start import FirstStart
 from memos_site.processes import Process
-from memos_site.servers import data_dir
+from memos_site.servers import data_dir, in_environment
 
 log = logging.getLogger("memos.run")
 
@@ -81,7 +81,7 @@ class Supervisor:
         made = self._application.begin()
         if not self._wait_until_up(settings.address, logs / "web.log"):
             # What is shown once must not be lost with a start that fails.
-            print("\n".join(_secrets(made)), file=sys.stderr)
+            print("\n".join(_secrets(made, self._folder)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
         _announce(settings.address, self._folder, made, demo=settings.demo)
         self._supervise()
@@ -174,9 +174,9 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _secrets(made: FirstStart) -> list[str]:
+def _secrets(made: FirstStart, folder: Path) -> list[str]:
     """The login and key that this start made, or how to come by others."""
-    python = ".venv/bin/python manage.py"
+    python = f"{in_environment(folder)}.venv/bin/python manage.py"
     login = f"  login      made at the first start (forgotten: {python} changepassword {made.admin_user or 'admin'})"
     if made.admin_user:
         shown = made.admin_password or "(the one in MEMOS_ADMIN_PASSWORD)"
@@ -188,11 +188,11 @@ def _secrets(made: FirstStart) -> list[str]:
 
 
 def _announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> None:
-    shown_key = made.api_key or "$MEMOS_KEY"
+    shown_key = made.api_key or "$MEMOS_API_KEY"
     route, body = "/v1/ingest", '{"namespace": "mine", "text": "I prefer the train to the plane."}'
     if demo:
         route = "/v1/query"
-        body = '{"namespace": "demo", "query": "How many working days does the store review need?"}'
+        body = '{"namespace": "demo", "query": "How many working days does the store review need?", "lean": true}'
     lines = [
         "",
         f"  MemOS is up at {address}",
@@ -202,7 +202,7 @@ def _announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> No
         f"  API docs   {address}/docs",
         f"  data       {folder}",
         f"  logs       {folder / 'logs'}",
-        *_secrets(made),
+        *_secrets(made, folder),
     ]
     lines += [
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from memos_site import runtime
 from memos_site.embedded import EmbeddedServers
 
+DEFAULT_DATA_DIR = Path(__file__).resolve().parent.parent / "data"
 _WITHOUT_SERVERS = frozenset(
     (
         "",
@@ -48,6 +50,8 @@ def with_servers(argv: list[str]) -> Iterator[None]:
         redis=not (os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE") or "REDIS_URL" in found),
     )
     if not servers.servers:
+        if "DATABASE_URL" in found and not os.environ.get("DATABASE_URL"):
+            sys.stderr.write(f"The MemOS that runs on the data folder {folder} serves this command (MEMOS_DATA_DIR).\n")
         yield
         return
     sys.stderr.write(f"Servers start for this command on the data folder {folder} (MEMOS_DATA_DIR).\n")
@@ -62,4 +66,9 @@ def with_servers(argv: list[str]) -> Iterator[None]:
 def data_dir() -> Path:
     """The data folder that the environment names."""
     named = os.environ.get("MEMOS_DATA_DIR")
-    return (Path(named).expanduser() if named else Path(__file__).resolve().parent.parent / "data").resolve()
+    return Path(named).expanduser().resolve() if named else DEFAULT_DATA_DIR
+
+
+def in_environment(folder: Path) -> str:
+    """Returns what goes before a command so that it works on this data folder: nothing for the default."""
+    return "" if folder == DEFAULT_DATA_DIR else f"MEMOS_DATA_DIR={shlex.quote(str(folder))} "

@@ -1023,6 +1023,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "COMPONENT_SPLIT_REQUEST": True,
+    "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "format": "uuid"}},
     "SCHEMA_PATH_PREFIX": "/v1",
     # Fields of one name with different choices, for which the schema would have to invent names.
     "ENUM_NAME_OVERRIDES": {
@@ -1062,6 +1063,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "memory.api.filter_schema.add_filter",
+        "memory.api.schema.share_refusals",
     ],
 }
 

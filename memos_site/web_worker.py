@@ -44,7 +44,9 @@ REPLACED_AFTER_REQUESTS = 2_500
 REPLACED_AFTER_SECONDS = 300.0
 
 _REASONS = {
+    400: ("Bad Request", ErrorCode.INVALID_REQUEST),
     408: ("Request Timeout", ErrorCode.REQUEST_TIMEOUT),
+    413: ("Content Too Large", ErrorCode.PAYLOAD_TOO_LARGE),
     431: ("Request Header Fields Too Large", ErrorCode.HEADERS_TOO_LARGE),
     503: ("Service Unavailable", ErrorCode.OVERLOADED),
 }
@@ -324,11 +326,7 @@ class BufferedWorker(ThreadWorker):
             refused = 503
         if refused is not None:
             self._stop_waiting(conn)
-            self._refuse(
-                conn,
-                refused,
-                f"The headers have more than {MAX_HEAD_BYTES} bytes." if refused == 431 else _NO_ROOM,
-            )
+            self._refuse(conn, refused, _explain(refused))
         elif conn.lacks == 0:
             self._stop_waiting(conn)
             self._answer(conn)
@@ -418,3 +416,13 @@ class BufferedWorker(ThreadWorker):
         self.poller.unregister(conn.sock)
         self.nr_conns -= 1
         conn.close()
+
+
+def _explain(status: int) -> str:
+    """What to say to a client whose request was refused while it arrived."""
+    most = settings.MEMOS_MAX_BODY_BYTES
+    return {
+        400: "The chunks of the body cannot be read.",
+        413: f"The body has more than {most} bytes (MEMOS_MAX_BODY_BYTES). Send fewer items a batch.",
+        431: f"The headers have more than {MAX_HEAD_BYTES} bytes.",
+    }.get(status, _NO_ROOM)

@@ -18,7 +18,7 @@ import orjson
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from memory.api.views.openapi import build_document
+from memory.api.views.openapi import build_whole
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's.
@@ -48,7 +48,7 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
     if status is None:
         yield f"{place}: the document has no such status"
         return
-    described = operation["responses"][status]
+    described = _answer_of(operation, status)
     media_type = response.headers.get("Content-Type", "").partition(";")[0]
     content = described.get("content", {})
     if media_type not in content and (content or getattr(response, "content", b"")):
@@ -62,7 +62,7 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
 
 @cache
 def _document() -> Schema:
-    document: Schema = json.loads(json.dumps(build_document()))
+    document: Schema = json.loads(json.dumps(build_whole()))
     return document
 
 
@@ -79,9 +79,16 @@ def _documented_status(operation: Schema, status: int) -> str | None:
     return next((name for name in (str(status), f"{status // 100}XX") if name in operation["responses"]), None)
 
 
+def _answer_of(operation: Schema, status: str) -> Schema:
+    """What the operation answers with the status; many share a refusal."""
+    answer: Schema = operation["responses"][status]
+    named = answer.get("$ref", "").rpartition("/")[2]
+    return _document()["components"]["responses"][named] if named else answer
+
+
 @cache
 def _validator(route: str, method: str, status: str) -> Any:
-    content = _document()["paths"][route][method]["responses"][status]["content"]
+    content = _answer_of(_document()["paths"][route][method], status)["content"]
     return _compile(json.dumps(content["application/json"]["schema"]), closed=True)
 
 

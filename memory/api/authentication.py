@@ -25,7 +25,8 @@ MAX_PREFIX = 12
 
 _KEY = """
 SELECT k.id, k.digest, k.scopes, k.all_namespaces, k.requests_per_minute, k.expires_at, k.revoked_at, k.last_used_at,
-       k.owner_id, ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
+       k.owner_id, k.default_namespace,
+       ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
 FROM memory_apikey k WHERE k.prefix = %(prefix)s
 """
 
@@ -67,7 +68,7 @@ def access_of(token: str) -> Access:
     row = rows[0] if rows else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
         raise AuthenticationFailed("This API key is not known here: `manage.py issue_api_key` makes one.")
-    key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, owner_id, namespace_ids = row
+    key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, owner_id, default, reached = row
     now = timezone.now()
     if revoked_at is not None:
         raise AuthenticationFailed("This API key was revoked.")
@@ -80,9 +81,10 @@ def access_of(token: str) -> Access:
         key_id=key_id,
         scopes=frozenset(scopes),
         all_namespaces=all_namespaces,
-        namespace_ids=frozenset(namespace_ids),
+        namespace_ids=frozenset(reached),
         requests_per_minute=settings.MEMOS_RATE_LIMIT_PER_MINUTE if limit is None else limit,
         user_id=owner_id,
         # Looked up for every request: what is revoked, or expires, is out of reach at once.
-        shares=() if owner_id is None or all_namespaces else list_granted(owner_id, beyond=namespace_ids, now=now),
+        shares=() if owner_id is None or all_namespaces else list_granted(owner_id, beyond=reached, now=now),
+        default_namespace=default,
     )

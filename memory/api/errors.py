@@ -36,6 +36,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     status, code, message, detail, headers = describe_error(error)
     if status is None:
         return None
+    if isinstance(error, exceptions.MethodNotAllowed):
+        taken = [method for method in context["view"].allowed_methods if method not in ("OPTIONS", "HEAD")]
+        message = f"{request.method} is not taken here: send {' or '.join(taken)} {request.path}."
     # Not rendered by the view: the schema and the docs page have renderers of their own.
     response = error_response(request, status, code, message, detail)
     for name, value in headers.items():

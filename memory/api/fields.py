@@ -214,3 +214,14 @@ class DegradedField(serializers.ListField):
     def __init__(self, **options: Any) -> None:
         options.setdefault("help_text", "What did not work fully")
         super().__init__(child=serializers.ChoiceField(Degradation.choices), **options)
+
+
+def takes_default_namespace(serializer: serializers.BaseSerializer) -> bool:
+    """Whether a request that names no `namespace` gets that of its key.
+
+    A serializer says by `names_new_namespace` that what it makes has to be named.
+    """
+    if not isinstance(serializer, serializers.Serializer) or getattr(serializer, "names_new_namespace", False):
+        return False
+    field = serializer.fields.get("namespace")
+    return field is not None and field.required and not field.read_only

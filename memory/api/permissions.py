@@ -23,7 +23,10 @@ def scope_needed(view: APIView) -> AccessScope | None:
 
 
 class HasScope(BasePermission):
-    """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action)."""
+    """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action).
+
+    An action of `tells_stored` answers what is stored, and needs the scope to read as well.
+    """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method not in view.allowed_methods:
@@ -32,6 +35,9 @@ class HasScope(BasePermission):
         needed = scope_needed(view)
         if not isinstance(access, Access) or needed is None:
             return False
+        if access.may(needed) and getattr(view, "action", "") in getattr(view, "tells_stored", ()):
+            # Whoever may only write is not told what others have stored.
+            needed = AccessScope.READ
         self.message = f"This needs a key with the scope {str(needed)!r}."
         return access.may(needed)
 

@@ -8,17 +8,23 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class RouteTag:
     """`paths`: the first part of its routes' paths (behind `/v1`). A route elsewhere names its tag itself, as `tags`
-    of `extend_schema`; a tag that is not listed here comes last."""
+    of `extend_schema`; a tag that is not listed here comes last. `maker`: whose API it is; its routes stand in a
+    document of their own, `/openapi/{maker}.json`, and not in ours."""
 
     name: str
     says: str
     paths: tuple[str, ...] = ()
+    maker: str = ""
 
 
-OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
-HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for programs that use its clients")
-MEM0 = RouteTag("mem0", "mem0's API, hosted and open source, for programs that use its clients")
-MEMTENSOR = RouteTag("MemTensor", "MemTensor's MemOS API, for programs that speak it")
+OPENAI = RouteTag(
+    "OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it", maker="openai"
+)
+HINDSIGHT = RouteTag(
+    "Hindsight", "The core routes of hindsight's API, for programs that use its clients", maker="hindsight"
+)
+MEM0 = RouteTag("mem0", "mem0's API, hosted and open source, for programs that use its clients", maker="mem0")
+MEMTENSOR = RouteTag("MemTensor", "MemTensor's MemOS API, for programs that speak it", maker="memtensor")
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
@@ -46,3 +52,6 @@ ROUTE_TAGS = (
     RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
 )  # fmt: skip
 TAG_OF = {path: tag.name for tag in ROUTE_TAGS for path in tag.paths}
+MAKER_OF = {tag.name: tag.maker for tag in ROUTE_TAGS}
+# In the order of the tags: whose APIs are spoken here, ours first.
+MAKERS = tuple(dict.fromkeys(["", *(tag.maker for tag in ROUTE_TAGS)]))

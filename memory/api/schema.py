@@ -11,6 +11,7 @@ from drf_spectacular.plumbing import is_list_serializer
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
 from memory.api.examples import PARAMETERS, list_examples
+from memory.api.fields import takes_default_namespace
 from memory.api.route_tags import TAG_OF
 from memory.api.serializers.errors import ErrorSerializer
 
@@ -55,6 +56,8 @@ class OperationSchema(AutoSchema):
         if operation is None:
             return None
         for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query" and parameter["name"] == "namespace" and parameter.pop("required", False):
+                parameter["description"] = _describe_namespace(parameter)
             if parameter["in"] == "query" and parameter["name"] in PARAMETERS:
                 parameter["example"] = PARAMETERS[parameter["name"]]
         shape = self.resolve_serializer(getattr(self.view, "error_serializer", ErrorSerializer), "response").ref
@@ -91,7 +94,43 @@ class OperationSchema(AutoSchema):
 
     def _map_serializer(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_serializer(serializer, direction, bypass_extensions)
-        return {**schema, "additionalProperties": {}} if getattr(serializer, "open_fields", False) else schema
+        if direction == "request" and takes_default_namespace(serializer):
+            schema = _leave_namespace_out(schema)
+        if getattr(serializer, "open_fields", False):
+            return {**schema, "additionalProperties": {}}
+        # As `find_unknown` judges it.
+        is_closed = direction == "request" and not getattr(self.view, "takes_unknown_fields", False)
+        return {**schema, "additionalProperties": False} if is_closed and "properties" in schema else schema
+
+
+def _leave_namespace_out(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of a request whose `namespace` may be left out."""
+    required = [name for name in schema.get("required", ()) if name != "namespace"]
+    properties = dict(schema["properties"])
+    properties["namespace"] = {**properties["namespace"], "description": _describe_namespace(properties["namespace"])}
+    rest = {name: value for name, value in schema.items() if name != "required"}
+    return {**rest, "properties": properties, **({"required": required} if required else {})}
+
+
+def _describe_namespace(described: dict[str, Any]) -> str:
+    told = described.get("description", "")
+    return f"{told}{'; left' if told else 'Left'} out: the key's default namespace"
+
+
+def share_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Moves the refusals that many routes have into `components`; a postprocessing hook of drf-spectacular."""
+    shared: dict[str, Any] = {}
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                if not status.isdigit() or response.get("description") != _REFUSALS.get(int(status)):
+                    continue
+                shape = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+                name = f"{shape}{status}"
+                shared[name] = response
+                operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
+    result.setdefault("components", {})["responses"] = dict(sorted(shared.items()))
+    return result
 
 
 def _list_refusals(operation: dict[str, Any], method: str) -> Iterator[int]:

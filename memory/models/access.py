@@ -33,6 +33,14 @@ class ApiKey(models.Model):
     scopes = ArrayField(models.CharField(max_length=10, choices=AccessScope.choices), default=list)
     all_namespaces = models.BooleanField(default=False)
     namespaces = models.ManyToManyField(Namespace, blank=True, related_name="api_keys")
+    default_namespace = models.CharField(
+        "default namespace",
+        max_length=128,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of requests that name none",
+    )
     owner_id = models.UUIDField(
         null=True, blank=True, editable=False, help_text="The user whose key it is: what is shared with them it reaches"
     )

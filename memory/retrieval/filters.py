@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -208,7 +209,9 @@ def _field(name: str, place: str) -> MemoryField | MetadataPath:
     if name in _COLUMN_VALUES:
         return MemoryField(name)
     if not name.startswith(_METADATA):
-        raise FilterError(place, f"is no field. There are {_FIELDS}; and, or, not join them.")
+        near = get_close_matches(name[:80].lower(), [*_COLUMN_VALUES, *_JOINS, "not"], n=1)
+        hint = f"did you mean {near[0]}? It " if near else ""
+        raise FilterError(place, f"{hint}is no field. There are {_FIELDS}; and, or, not join them.")
     path = name.removeprefix(_METADATA)
     if not re.fullmatch(rf"{_KEY}(?:\.{_KEY})*", path):
         raise FilterError(

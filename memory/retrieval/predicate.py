@@ -140,6 +140,9 @@ class _ConditionWriter:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
+        if value == "" and operator in (Operator.CONTAINS, Operator.ICONTAINS):
+            # Every text contains the empty one: it says nothing of what is looked for.
+            return "FALSE"
         if column is MemoryField.TEXT and not str(value).isascii():
             # Texts are kept in the form in which they came, filters are composed.
             name = f"normalize({name}, NFC)"

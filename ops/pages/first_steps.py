@@ -34,7 +34,7 @@ class FirstStep:
 def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, now: datetime) -> list[FirstStep]:
     """From a key to a stored and recalled memory, a summary, and a look at why it came back."""
     usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None).exists()
-    header = '-H "Authorization: Bearer $MEMOS_KEY" -H "Content-Type: application/json"'
+    header = '-H "Authorization: Bearer $MEMOS_API_KEY" -H "Content-Type: application/json"'
     may_issue = user.has_perm("memory.add_apikey")
     asked = ContextPack.objects.reachable_by(access).exists()
     radar, inspector = _page(user, "ops:radar"), _page(user, "ops:inspector")
@@ -45,7 +45,7 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
         FirstStep(
             _("Issue an API key"),
             usable,
-            _("It is shown once, here or in the terminal at the first start. Then: export MEMOS_KEY=mos_…"),
+            _("It is shown once, here or in the terminal at the first start. Then: export MEMOS_API_KEY=mos_…"),
             link=reverse("admin:memory_apikey_add") if may_issue else "",
             link_text=_("Issue a key"),
         ),

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 @dataclass(frozen=True, slots=True)
 class Snippets:
-    """The same request twice. The key is read from the environment variable MEMOS_KEY."""
+    """The same request twice. The key is read from the environment variable MEMOS_API_KEY."""
 
     curl: str
     python: str
@@ -30,14 +30,14 @@ def snippets(server: str, path: str, body: Mapping[str, Any]) -> Snippets:
     given = {name: value for name, value in body.items() if value is not None}
     quoted = shlex.quote(json.dumps(given, ensure_ascii=False))
     curl = (
-        f'curl -sS {server}{path} -H "Authorization: Bearer $MEMOS_KEY" \\\n'
+        f'curl -sS {server}{path} -H "Authorization: Bearer $MEMOS_API_KEY" \\\n'
         f'  -H "Content-Type: application/json" \\\n  -d {quoted}'
     )
     literal = pprint.pformat(given, sort_dicts=False, width=100).replace("\n", "\n    ")
     python = (
         "import os\n\nimport requests\n\n"
         f"answer = requests.post(\n    {server + path!r},\n"
-        '    headers={"Authorization": f"Bearer {os.environ[\'MEMOS_KEY\']}"},\n'
+        '    headers={"Authorization": f"Bearer {os.environ[\'MEMOS_API_KEY\']}"},\n'
         f"    json={literal},\n    timeout=30,\n)\n"
         "answer.raise_for_status()\nprint(answer.json())"
     )

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from memory.models import AuditLog, Memory
+from memory.models import ApiKey, AuditLog, Memory
 from memory.providers.calls import call_ended, call_planned
+from memory.services.tenancy.namespaces import ensure_namespace
 from memory.types import session_of_day
 from tests.providers.upstream import Reply, Upstream, chunk, serving_upstream, streamed, whole
 
@@ -294,9 +295,14 @@ def test_the_session_is_named_by_header_metadata_user_or_day(alice, upstream, he
 
 def test_a_key_of_several_namespaces_has_to_name_one(make_tenant, upstream):
     root = make_tenant("root", all_namespaces=True)
-    error = error_of(root.post(ROUTE, ASKED), 400)
+    both = make_tenant("root")
+    ApiKey.objects.filter(prefix=both.scope.actor.removeprefix("key:")).update(default_namespace="")
+    ApiKey.objects.get(prefix=both.scope.actor.removeprefix("key:")).namespaces.add(ensure_namespace("other"))
+    error = error_of(both.post(ROUTE, ASKED), 400)
     assert error["param"] == "X-MemOS-Namespace"
 
+    assert root.post(ROUTE, ASKED).status_code == 200
+    assert Memory.objects.across_namespaces().filter(namespace__name="default").exists()
     assert root.post(ROUTE, ASKED, X_MemOS_Namespace="fresh").status_code == 200
     assert root.post(ROUTE, ASKED | {"metadata": {"memos_namespace": "fresh"}}).status_code == 200
 

@@ -21,7 +21,6 @@ def listed(tenant, **query) -> list[str]:
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ({}, "namespace"),
         ({"namespace": ""}, "namespace"),
         ({"namespace": "alice", "limit": "0"}, "limit"),
         ({"namespace": "alice", "limit": "201"}, "limit"),

@@ -52,7 +52,7 @@ def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable
         if not PYTHON[name].exists():
             pytest.skip(f"{name} is not installed: make install-clients")
         program = PROGRAMS[name].replace("http://127.0.0.1:8000", live_server.url)
-        environment = {"PATH": os.environ["PATH"], "MEMOS_KEY": alice.token, "NO_PROXY": "127.0.0.1"}
+        environment = {"PATH": os.environ["PATH"], "MEMOS_API_KEY": alice.token, "NO_PROXY": "127.0.0.1"}
         done = subprocess.run(
             [str(PYTHON[name]), "-c", program],
             env=environment,

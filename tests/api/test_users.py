@@ -46,7 +46,6 @@ def test_nobody_without_a_key_and_no_key_without_the_scope(olga, make_tenant):
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"name": "ann"}, "namespace"),
         ({"namespace": "alice"}, "name"),
         ({"namespace": "alice", "name": " "}, "name"),
         ({"namespace": "alice", "name": "a\0b"}, "name"),

@@ -31,7 +31,7 @@ def error_of(answer) -> dict:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_wrong_method_is_refused_in_shape(alice, route):
-    path = re.sub(r"<int:\w+>", "0", re.sub(r"<uuid:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route))
+    path = re.sub(r"<int:\w+>", "0", re.sub(r"<id:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route))
     # Some of mem0's routes, which end with a slash, lead to ours for who sends the key in another way.
     scheme = "Token" if route.endswith("/") else "Bearer"
     answer = alice.client.generic("PURGE", f"/{path}", headers={"Authorization": f"{scheme} {alice.token}"})
@@ -42,7 +42,7 @@ def test_a_wrong_method_is_refused_in_shape(alice, route):
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/nothing", "/v1/nothing/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/ünder"],
+    ["/v1/nothing", "/v1/nothing/", "/v2", "/health/what", "/v1/ops/stats/1", "/ünder"],
 )
 def test_an_unknown_path_is_refused_in_shape(alice, path):
     answer = alice.client.get(path)
@@ -65,12 +65,13 @@ def test_a_nul_in_an_address_is_a_400_on_every_route(alice, route, method):
 
 @pytest.mark.parametrize("part", ["%ED%A0%80", "%ff", "a%C0%80b"])
 @pytest.mark.parametrize("route", ROUTES)
-def test_what_is_no_utf_8_in_an_address_is_no_failure(alice, route, part):
+def test_what_is_no_utf_8_in_an_address_is_refused(alice, route, part):
     path = re.sub("<[^>]*>", part, route)
 
     for address in (f"/{path}?namespace={part}", f"/{path}?namespace=alice&cursor={part}&text={part}"):
         answer = alice.client.get(address)
-        assert answer.status_code < 500, answer.content
+        assert answer.status_code == 400, address
+        assert "UTF-8" in error_of(answer)["message"] or "NUL" in error_of(answer)["message"]
 
 
 def test_a_wrong_host_is_refused_in_shape(alice):

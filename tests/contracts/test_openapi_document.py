@@ -14,8 +14,8 @@ from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from memory.api.examples import NAMESPACE, REQUESTS
-from memory.api.route_tags import MEM0, ROUTE_TAGS
-from memory.api.views.openapi import build_document
+from memory.api.route_tags import MAKER_OF, MAKERS, MEM0, ROUTE_TAGS
+from memory.api.views.openapi import build_document, build_whole
 from memory.demo.seed import seed_demo_namespace
 from memory.enums import Degradation, ErrorCode
 from memory.errors import AuditBroken, BackupError, MemosError
@@ -29,7 +29,8 @@ OF_COMMANDS = (AuditBroken, BackupError)
 
 @pytest.fixture(scope="module")
 def document():
-    return orjson.loads(orjson.dumps(build_document()))
+    """Every route, of ours and of other makers'."""
+    return orjson.loads(orjson.dumps(build_whole()))
 
 
 @pytest.fixture
@@ -49,9 +50,47 @@ def successes(operation: dict) -> list[tuple[str, dict]]:
     return [(status, answer) for status, answer in operation["responses"].items() if status.startswith("2")]
 
 
-def test_it_is_valid_openapi_3_1(document):
+@pytest.mark.parametrize("maker", MAKERS)
+def test_each_document_is_valid_openapi_3_1(client, maker):
+    document = client.get(f"/openapi/{maker}.json" if maker else "/openapi.json").json()
+
     assert document["openapi"].startswith("3.1.")
     assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_each_route_stands_in_the_document_of_its_maker_alone(document):
+    parts = {maker: build_document(maker) for maker in MAKERS}
+    found = [(method, path) for part in parts.values() for method, path, _ in operations(part)]
+
+    assert sorted(found) == sorted((method, path) for method, path, _ in operations(document))
+    for maker, part in parts.items():
+        assert {MAKER_OF[operation["tags"][0]] for _, _, operation in operations(part)} == {maker}
+        assert [tag["name"] for tag in part["tags"]] == [tag.name for tag in ROUTE_TAGS if tag.maker == maker]
+    assert not [name for name in parts[""]["components"]["schemas"] if name.startswith(("MemTensor", "OpenAI", "Mem0"))]
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_each_document_has_a_page_that_leads_to_the_others(client, maker):
+    page = client.get(f"/docs/{maker}" if maker else "/docs").content.decode()
+
+    assert f'href="/openapi{f"/{maker}" if maker else ""}.json"' in page
+    assert all(f'href="/docs/{other}"' in page for other in MAKERS if other)
+    assert '<label class="docs-filter">' in page
+
+
+def test_a_refusal_is_described_once(document):
+    for method, path, operation in operations(document):
+        for status, answer in operation["responses"].items():
+            if status in ("400", "401", "403", "429", "500"):
+                assert set(answer) == {"$ref"}, f"{method} {path}: {status}"
+
+
+def test_a_request_is_closed_where_unknown_fields_are_refused(document):
+    schemas = document["components"]["schemas"]
+
+    assert schemas["QueryRequest"]["additionalProperties"] is False
+    assert "additionalProperties" not in schemas["AddMemoriesRequest"]
+    assert schemas["MessageRequest"]["additionalProperties"] == {}
 
 
 def test_it_is_made_without_a_doubt():
@@ -137,6 +176,7 @@ def test_the_code_of_every_error_is_one_of_them(error):
 
 def test_a_refusal_is_named_where_it_can_be_met(document):
     paths = document["paths"]
+    shared = document["components"]["responses"]
 
     assert "401" not in paths["/health"]["get"]["responses"]
     assert {"400", "401", "403", "404", "409", "413", "415", "429", "500", "503"} <= set(
@@ -144,11 +184,13 @@ def test_a_refusal_is_named_where_it_can_be_met(document):
     )
     assert "412" not in paths["/v1/ingest"]["post"]["responses"]
     assert "412" in paths["/v1/memories/{memory_id}"]["patch"]["responses"]
-    assert "Retry-After" in paths["/v1/query"]["post"]["responses"]["429"]["headers"]
+    assert paths["/v1/query"]["post"]["responses"]["429"] == {"$ref": "#/components/responses/Error429"}
+    assert "Retry-After" in shared["Error429"]["headers"]
 
 
 def test_the_routes_of_another_api_describe_its_errors(document):
-    refusal = document["paths"]["/v1/chat/completions"]["post"]["responses"]["401"]["content"]["application/json"]
+    named = document["paths"]["/v1/chat/completions"]["post"]["responses"]["401"]["$ref"].rpartition("/")[2]
+    refusal = document["components"]["responses"][named]["content"]["application/json"]
 
     assert refusal["schema"] == {"$ref": "#/components/schemas/OpenAIError"}
 
@@ -170,7 +212,7 @@ def test_every_example_is_shown(document):
 
 
 # Without a language model there is nothing to complete.
-TRIED = sorted(name for name in shown(orjson.loads(orjson.dumps(build_document()))) if "chat_completions" not in name)
+TRIED = sorted(name for name in shown(orjson.loads(orjson.dumps(build_whole()))) if "chat_completions" not in name)
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -54,7 +54,7 @@ def test_a_first_start_shows_login_and_key_and_a_restart_keeps_the_data(tmp_path
     wait_for(lambda: not left_behind(tmp_path), what="nothing left behind", seconds=10)
 
     again = server.start()
-    assert "mos_" not in again.replace("$MEMOS_KEY", "")
+    assert "mos_" not in again.replace("$MEMOS_API_KEY", "")
     found = server.call("/v1/query", {"namespace": "mine", "session_id": "s", "query": "Where is the spare key?"})
     assert [chunk["id"] for chunk in found["raw_chunks"]] == [kept]
     # The window survives too: Valkey writes what it is told to a file.

@@ -34,7 +34,7 @@ def test_every_route_has_a_heading_and_a_row(schema, written):
 
 def test_a_field_has_its_type_its_limits_and_its_default(written):
     assert "| `top_k` | integer 1..50 (`6`) | Memories to bring back |" in written["ask.md"]
-    assert "| `namespace` | string 1..128 | **required** |" in written["ask.md"]
+    assert "| `namespace` | string 1..128 | Left out: the key's default namespace |" in written["ask.md"]
     assert "| `raw_chunks[].id` | uuid |" in written["ask.md"]
     assert "`text`, `markdown`" in written["documents.md"]
 

@@ -48,7 +48,7 @@ def test_the_program_of_the_page_uploads_a_file(folder: Path, live_server, make_
     monkeypatch.setattr(uploads, "PART_BYTES", 1_024)
     monkeypatch.setattr(uploads, "_SLICE_BYTES", 256)
     monkeypatch.setenv("MEMOS_URL", live_server.url)
-    monkeypatch.setenv("MEMOS_KEY", make_tenant("ada").token)
+    monkeypatch.setenv("MEMOS_API_KEY", make_tenant("ada").token)
     for page in (PAGE, PAGE.with_name("import.zh.md")):
         shown = blocks(page.read_text("utf-8"))
         at = next(number for number, block in enumerate(shown) if block.language == "python")

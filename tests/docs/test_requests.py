@@ -212,7 +212,7 @@ def test_what_the_page_shows_is_answered_so(reader: Reader, written: Path):
 def test_the_python_of_the_guides_runs(written: Path, live_server: Any, make_tenant: Any, monkeypatch):
     everyone = make_tenant("any", all_namespaces=True)
     monkeypatch.setenv("MEMOS_URL", live_server.url)
-    monkeypatch.setenv("MEMOS_KEY", everyone.token)
+    monkeypatch.setenv("MEMOS_API_KEY", everyone.token)
     everyone.post(
         "/api/v1/memory/ingest",
         {"group_id": "team", "content": "We chose Go for the gateway in March, for its small images."},

@@ -99,7 +99,7 @@ class Dify:
         self.graph = yaml.safe_load((FILES / "memos-dify.yml").read_text("utf-8"))["workflow"]
         assert [one["value"] for one in self.graph["environment_variables"] if one["value_type"] == "secret"] == [""]
         named = {one["name"]: one["value"] for one in self.graph["environment_variables"]}
-        self.env = named | {"MEMOS_URL": server, "MEMOS_KEY": token}
+        self.env = named | {"MEMOS_URL": server, "MEMOS_API_KEY": token}
         self.kinds: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "code": self._code,
             "http-request": self._request,

@@ -57,3 +57,18 @@ def test_a_route_that_is_tried_out_is_filled_with_the_demo(open_page):
     page.locator(".try-out__btn").click(timeout=60_000)
 
     assert '"namespace": "demo"' in page.locator("textarea").first.input_value()
+
+
+def test_routes_are_found_by_what_is_typed(open_page):
+    page = open_page("/docs")
+    page.locator("#operations-Ask-query").wait_for(timeout=60_000)
+    everything = page.locator(".opblock:visible").count()
+
+    page.get_by_label("Filter routes").fill("post search batch")
+    page.locator("#operations-Ask-query").wait_for(state="hidden")
+    assert page.locator(".opblock:visible").count() == 1
+    assert page.locator(".opblock-tag-section:visible").count() == 1
+    assert page.locator("#filter-count").inner_text().startswith("1 of ")
+    page.get_by_label("Filter routes").fill("")
+    page.locator("#operations-Ask-query").wait_for()
+    assert page.locator(".opblock:visible").count() == everything

@@ -133,7 +133,7 @@ def test_the_program_of_the_guide_runs(live_server: Any, alice: Any):
     [program] = [block.text for block in blocks(GUIDE) if block.language == "python"]
     done = subprocess.run(
         [sys.executable, "-c", program.replace(URL, f"{live_server.url}/mcp")],
-        env={"PATH": os.environ["PATH"], "MEMOS_KEY": alice.token, "NO_PROXY": "127.0.0.1,localhost"},
+        env={"PATH": os.environ["PATH"], "MEMOS_API_KEY": alice.token, "NO_PROXY": "127.0.0.1,localhost"},
         capture_output=True,
         text=True,
         timeout=120,

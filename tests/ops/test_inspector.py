@@ -173,7 +173,7 @@ class TestPack:
 
     def test_it_can_be_copied_as_a_request_with_a_placeholder_key(self, staff, pack):
         code = staff.get(f"{URL}{pack.pk}/").context["snippets"]
-        assert "$MEMOS_KEY" in code.curl
+        assert "$MEMOS_API_KEY" in code.curl
         assert '"session_id": "night shift"' in code.curl
         assert '"max_tokens": 400' in code.curl
         compile(code.python, "snippet", "exec")

@@ -35,7 +35,7 @@ def programs(node_package: NodePackage, tmp_path_factory: pytest.TempPathFactory
         shutil.copy(program, folder)
     (folder / "guide.ts").write_text("".join(one.text for one in GUIDE if one.language == "ts"), encoding="utf-8")
     (readme,) = [one.text for one in blocks((PACKAGE / "README.md").read_text("utf-8")) if one.language == "ts"]
-    readme = readme.replace('"http://127.0.0.1:8000", "mos_…"', "process.env.MEMOS_URL!, process.env.MEMOS_KEY!")
+    readme = readme.replace('"http://127.0.0.1:8000", "mos_…"', "process.env.MEMOS_URL!, process.env.MEMOS_API_KEY!")
     (folder / "readme.ts").write_text(readme, encoding="utf-8")
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     (folder / "node_modules").mkdir()
@@ -59,7 +59,7 @@ def run(programs: Path, live_server: Any, alice: Any) -> Callable[..., list[str]
     def run_(program: str, *, url: str = "", key: str = "") -> list[str]:
         done = subprocess.run(
             ["node", str(programs / "out" / f"{program}.js")],
-            env={"PATH": os.environ["PATH"], "MEMOS_URL": url or live_server.url, "MEMOS_KEY": key or alice.token},
+            env={"PATH": os.environ["PATH"], "MEMOS_URL": url or live_server.url, "MEMOS_API_KEY": key or alice.token},
             capture_output=True,
             text=True,
             timeout=SECONDS,

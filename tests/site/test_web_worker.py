@@ -188,6 +188,9 @@ def test_a_body_that_is_not_read_is_not_taken_for_the_next_request(port):
         b"Content-Length: +40\r\n",
         b"Content-Length: 9999999999\r\n",
         b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        b"Transfer-Encoding: gzip, chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        b"Transfer-Encoding : chunked\r\n",
     ],
 )
 def test_after_a_body_of_unknown_or_refused_length_nothing_more_is_read(port, head):
@@ -199,6 +202,72 @@ def test_after_a_body_of_unknown_or_refused_length_nothing_more_is_read(port, he
 
     assert received.startswith(b"HTTP/1.1 ")
     assert b"/smuggled" not in received
+
+
+CHUNKED = b"POST /chunks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1_000_000])
+@pytest.mark.parametrize("extra", [b"", b";name=value"], ids=["plain", "with an extension"])
+def test_a_body_in_chunks_is_read_however_it_arrives(port, piece, extra):
+    body = b"".join(b"%X%s\r\n%s\r\n" % (len(part), extra, part) for part in (b"one ", b"t\r\n0\r\n\r\n", b"three"))
+    sent = CHUNKED + b"\r\n" + body + b"0\r\nTrailer: dropped\r\n\r\n"
+    with opened(port) as client:
+        for start in range(0, len(sent), piece):
+            client.sendall(sent[start : start + piece])
+        status, _, content = answer_of(client)
+
+    assert status == 200
+    assert json.loads(content)["sha256"] == hashlib.sha256(b"one t\r\n0\r\n\r\nthree").hexdigest()
+
+
+def test_a_large_body_in_chunks_and_the_request_behind_it_are_answered(port):
+    part = os.urandom(60_000)
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for _ in range(20)) + b"0\r\n\r\n"
+    with opened(port, CHUNKED + b"\r\n" + chunks + b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n") as client:
+        file = client.makefile("rb")
+        told = []
+        for _ in range(2):
+            length = 0
+            while (line := file.readline()) != b"\r\n":
+                if line.lower().startswith(b"content-length"):
+                    length = int(line.split(b":")[1])
+            told.append(json.loads(file.read(length)))
+
+    assert [(one["path"], one["length"]) for one in told] == [("/chunks", 1_200_000), ("/next", 0)]
+    assert told[0]["sha256"] == hashlib.sha256(part * 20).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"%x\r\n" % (MOST_BODY + 1), 413, "payload_too_large"),
+        ((b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n") * 21, 413, "payload_too_large"),
+        (b"zz\r\n", 400, "invalid_request"),
+        (b"-1\r\n", 400, "invalid_request"),
+        (b"3\r\nabcd\r\n0\r\n\r\n", 400, "invalid_request"),
+        (b"1;" + b"x" * 5_000, 400, "invalid_request"),
+        (b"0\r\n" + b"Trailer: x\r\n" * 2_000, 400, "invalid_request"),
+    ],
+    ids=["announced too large", "too large", "no number", "a sign", "longer than said", "a long line", "long trailers"],
+)
+def test_chunks_that_cannot_be_taken_are_refused(port, body, status, code):
+    with opened(port, CHUNKED + b"\r\n") as client:
+        client.sendall(body)
+        answered, headers, content = answer_of(client)
+
+    assert (answered, json.loads(content)["error"]["code"], headers["Connection"]) == (status, code, "close")
+
+
+def test_who_asks_first_is_told_to_go_on_with_chunks(port):
+    with opened(port, CHUNKED + b"Expect: 100-continue\r\n\r\n") as client:
+        assert client.recv(100).startswith(b"HTTP/1.1 100 ")
+        client.sendall(b"3\r\nabc\r\n0\r\n\r\n")
+        received = b""
+        while b"}" not in received:
+            received += client.recv(65_536)
+
+    assert b'"length": 3' in received
 
 
 def test_who_asks_first_is_told_to_go_on(port):

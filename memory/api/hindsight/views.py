@@ -57,6 +57,7 @@ ARCHIVE_SECONDS = 5.0
 class BankViewSet(MemosViewSet):
     """A namespace, as hindsight's clients know it: a bank."""
 
+    takes_unknown_fields = True
     required_scope = {
         **dict.fromkeys(("recall", "reflect", "units", "profile"), AccessScope.READ),
         **dict.fromkeys(("retain", "create", "destroy"), AccessScope.WRITE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,7 +16,7 @@ from memory.api.mcp.tools import LIST_MEMORIES, result_chars
 from memory.enums import AccessScope
 from memory.kinds import SESSION_PREFIX
 from memory.services.sessions.listing import list_sessions
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace, existing_scope
 from memory.types import Access
 
 TEMPLATE = "memos://{namespace}/sessions/{session_id}"
@@ -48,11 +49,13 @@ def list_templates(access: Access) -> list[dict[str, Any]]:
 
 
 def list_resources(access: Access) -> list[dict[str, Any]]:
-    """The newest sessions of the key's only namespace; none where it reaches several."""
-    namespace = only_namespace(access) if access.may(AccessScope.READ) else None
-    if namespace is None:
+    """The newest sessions of the key's default namespace; none where it has none."""
+    namespace = default_namespace(access) if access.may(AccessScope.READ) else None
+    scope = existing_scope(access, name=namespace) if namespace else None
+    if namespace is None or scope is None:
         return []
-    sessions, _ = list_sessions(access, limit=MOST_SESSIONS)
+    own = replace(access, all_namespaces=False, namespace_ids=frozenset({scope.namespace_id}))
+    sessions, _ = list_sessions(own, limit=MOST_SESSIONS)
     return [
         {
             "uri": _uri(namespace, session.name),

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from memory.api.mcp.route_call import Route, RouteArguments, call_route
 from memory.errors import InvalidInput
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace
 from memory.types import Access
 
 # What stands in the path and the headers of a route, not in its body.
@@ -84,9 +84,9 @@ class ToolCall:
     def _add_namespace(self) -> dict[str, Any]:
         if "namespace" in self.arguments or self.arguments.get("cubes"):
             return self.arguments
-        name = only_namespace(self.access)
+        name = default_namespace(self.access)
         if name is None:
-            raise _wrong("namespace", "is missing, and the key does not reach just one namespace.")
+            raise _wrong("namespace", "is missing, and the key reaches several namespaces without a default.")
         return {"namespace": name, **self.arguments}
 
     def _conditions(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ from memory.api.mem0.answers import Mem0ErrorSerializer
 from memory.api.mem0.authentication import Mem0KeyAuthentication
 from memory.api.message_fields import Content
 from memory.api.views.base import MemosViewSet
-from memory.enums import AuditEvent, GateDecision, MemoryState
+from memory.enums import AccessScope, AuditEvent, GateDecision, MemoryState
 from memory.errors import NotFound
 from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata
 from memory.retrieval.filters import Filter, FilterError
@@ -32,12 +32,10 @@ from memory.services.memories.read import MemoryFilter
 from memory.services.memories.supersede import find_superseded
 from memory.services.memories.versions import find_last_changes
 from memory.services.recall.search import Ask, search
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace
 from memory.types import Ingested, NewMemory, Scope
 
 NAMESPACE_HEADER = "X-MemOS-Namespace"
-# The namespace of a key that reaches all of them.
-NAMESPACE = "mem0"
 MAX_NAME_CHARS = 128
 REASON = "through mem0's API"
 # So long a request waits for the memories of a filter to be archived; the worker does the rest.
@@ -48,7 +46,7 @@ NAMESPACE_PARAMETER = OpenApiParameter(
     NAMESPACE_HEADER,
     {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS},
     OpenApiParameter.HEADER,
-    description="Whose memory it is; without it the key's only namespace, and `mem0` for a key that reaches all",
+    description="Whose memory it is; without it the key's default",
 )
 
 
@@ -57,6 +55,7 @@ class Mem0ViewSet(MemosViewSet):
 
     authentication_classes = (Mem0KeyAuthentication,)
     error_serializer = Mem0ErrorSerializer
+    takes_unknown_fields = True
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return _handle
@@ -69,18 +68,17 @@ class Mem0ViewSet(MemosViewSet):
             raise ValidationError({NAMESPACE_HEADER: f"must have 1 to {MAX_NAME_CHARS} characters."})
 
     def own_scope(self, *, create: bool = False) -> Scope | None:
-        """The scope of the namespace that the header names, else of the key's only one, else of `mem0`.
+        """The scope of the namespace that the header names, else of the key's default.
 
         None where there is none and the key reaches all. Raises NotFound, ValidationError.
         """
         name = self.request.headers.get(NAMESPACE_HEADER)
         if name is None:
-            name = only_namespace(self.access)
-        if name is None and not self.access.all_namespaces:
+            name = default_namespace(self.access)
+        if name is None:
             raise ValidationError(
                 {NAMESPACE_HEADER: "is missing: this key reaches several namespaces, and the header says which it is."}
             )
-        name = name or NAMESPACE
         return self.scope(name) if create else self.scope_if_there(name)
 
     def add_messages(
@@ -109,7 +107,12 @@ class Mem0ViewSet(MemosViewSet):
         if not turns:
             raise ValidationError({"messages": "hold no text: MemOS reads texts only."})
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())
-        return scope, done, read.get_many(scope, done.memory_ids), left_out
+        if self.access.may(AccessScope.READ):
+            return scope, done, read.get_many(scope, done.memory_ids), left_out
+        # Whoever may only write hears what it said itself: what is stored may have been corrected since.
+        said = zip(done.outcomes, turns, strict=True)
+        own = [{"id": str(one.memory_id), "text": turn.text} for one, (_, turn) in said if one.accepted]
+        return scope, done, own, left_out
 
     def search(self, where: Filter, values: Mapping[str, Any], *, top_k: int) -> list[dict[str, Any]]:
         """The memories that answer, with score."""

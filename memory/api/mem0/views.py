@@ -234,6 +234,7 @@ class Mem0MemoryViewSet(Mem0ViewSet):
         **dict.fromkeys(("retrieve", "history"), AccessScope.READ),
         **dict.fromkeys(("update", "destroy", "judge"), AccessScope.WRITE),
     }
+    tells_stored = frozenset({"update"})
 
     @extend_schema(operation_id="mem0_get_memory", summary="One memory", responses={200: Mem0MemorySerializer})
     def retrieve(self, request: Request, memory_id: uuid.UUID) -> Response:

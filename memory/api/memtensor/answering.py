@@ -108,6 +108,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create", "stream", "playground", "classic"})
     error_serializer = MemTensorErrorSerializer
+    takes_unknown_fields = True
     remember_field = "add_message_on_answer"
     without_remembering = "send add_message_on_answer: false"
     # Of this request: there is a view for each.

@@ -42,6 +42,7 @@ class ClassicMemoryViewSet(MemTensorViewSet):
         **dict.fromkeys(("update", "destroy"), AccessScope.WRITE),
     }
     shared_actions = frozenset(required_scope)
+    tells_stored = frozenset({"update"})
 
     @extend_schema(operation_id="memtensor_classic_get", summary="One memory of a cube", responses={200: ONE})
     def retrieve(self, request: Request, mem_cube_id: str, memory_id: uuid.UUID) -> Response:
@@ -77,7 +78,8 @@ class ClassicMemoryViewSet(MemTensorViewSet):
 
     def _find(self, cube_id: str, memory_id: uuid.UUID) -> dict[str, Any]:
         [place] = self.find_places(self.reach([cube_id], cube_id))
-        rows = read.get_many(place.scope, [memory_id])
+        reached = read.get_reachable(self.access, [memory_id])
+        rows = [row for row in reached if row["namespace"] == place.scope.namespace]
         if not rows:
             raise NotFound(f"There is no memory {memory_id} in the cube {cube_id!r}.", detail={"field": "memory_id"})
         return rows[0]

@@ -15,11 +15,8 @@ from memory.errors import NotFound
 from memory.owners import Owners
 from memory.retrieval.filters import Filter
 from memory.services.cubes.find import find_cube
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace
 from memory.types import Access, Scope, session_of_day
-
-# The namespace of a key that reaches all of them, where a request names no cube.
-NAMESPACE = "memtensor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +63,12 @@ class CubeNames:
         # What is shared with the key's owner is no namespace of its own.
         own = self.request.user
         assert isinstance(own, Access)
-        name = only_namespace(own)
-        if name is None and not own.all_namespaces:
+        name = default_namespace(own)
+        if name is None:
             raise ValidationError(
                 {"mem_cube_id": "is missing: this key reaches several namespaces. Name the cubes that are meant."}
             )
-        return Reached([(name or NAMESPACE, name or NAMESPACE)], user_id, hold_user(user_id))
+        return Reached([(name, name)], user_id, hold_user(user_id))
 
     def find_places(self: MemosViewSet, reached: Reached, *, create: bool = False) -> list[CubePlace]:  # type: ignore[misc]
         """The cubes' memories, each once. The key's own namespace is left out where it is not there yet.

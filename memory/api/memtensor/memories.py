@@ -39,6 +39,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     """Adds, finds and lists memories of the cubes that a request names."""
 
     authentication_classes = (Mem0KeyAuthentication,)
+    takes_unknown_fields = True
 
     def add_memories(self, values: Mapping[str, Any]) -> Response:
         """Remembers the messages in each of the cubes, all or nothing."""

@@ -16,7 +16,7 @@ urlpatterns = [
     path("product/search", MemTensorMemoryViewSet.as_view({"post": "search_memories"})),
     path("product/get_all", MemTensorMemoryViewSet.as_view({"post": "list_all"})),
     path("product/get_memory", MemTensorMemoryViewSet.as_view({"post": "list_memories"})),
-    path("product/get_memory/<uuid:memory_id>", MemTensorMemoryViewSet.as_view({"get": "retrieve"})),
+    path("product/get_memory/<id:memory_id>", MemTensorMemoryViewSet.as_view({"get": "retrieve"})),
     path("product/get_memory_by_ids", MemTensorByIdsViewSet.as_view({"post": "by_ids"})),
     path("product/get_memory_dashboard", MemTensorMemoryViewSet.as_view({"post": "dashboard"})),
     path("product/delete_memory_by_record_id", MemTensorRecordViewSet.as_view({"post": "delete_all"})),
@@ -53,7 +53,7 @@ urlpatterns = [
     path("mem_cubes/<str:mem_cube_id>", MemTensorCubeViewSet.as_view({"delete": "destroy"})),
     path("mem_cubes/<str:mem_cube_id>/share", MemTensorCubeViewSet.as_view({"post": "share"})),
     path(
-        "memories/<str:mem_cube_id>/<uuid:memory_id>",
+        "memories/<str:mem_cube_id>/<id:memory_id>",
         ClassicMemoryViewSet.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
     ),
     path("mem_cubes", MemTensorCubeViewSet.as_view({"post": "classic_register"})),

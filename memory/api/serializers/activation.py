@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictCharField
 from memory.enums import ActivationEngine, ActivationState, DropReason, PromptForm
 
@@ -36,7 +37,7 @@ class ActivationBuildAnswerSerializer(serializers.Serializer):
 
 
 class ActivationListingSerializer(serializers.Serializer):
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("caches")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
@@ -87,7 +88,7 @@ class ActivationFiguresSerializer(serializers.Serializer):
 class ActivationListSerializer(serializers.Serializer):
     caches = ActivationCacheSerializer(many=True, help_text="The newest first")
     figures = ActivationFiguresSerializer()
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class ActivationLoadSerializer(serializers.Serializer):

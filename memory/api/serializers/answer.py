@@ -74,12 +74,6 @@ class AnswerFields(QuestionFields):
         help_text="A JSON schema (of an object) that a model's answer is to follow; it comes in `structured_output`",
     )
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        attrs: dict[str, Any] = super().to_internal_value(data)
-        if unknown := sorted(set(data) - set(self.fields.keys())):
-            raise serializers.ValidationError(dict.fromkeys(unknown, "is no field of this request."))
-        return attrs
-
 
 class QuestionSerializer(AnswerFields):
     """A question to a namespace's memory that is to be answered, not only looked up."""

@@ -37,14 +37,6 @@ class ArchiveWhereSerializer(ReasonSerializer):
         required=False, default=False, help_text="Only count, and show some; nothing is changed"
     )
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        attrs: dict[str, Any] = super().to_internal_value(data)
-        # A misspelt field would change more than was meant.
-        unknown = sorted(set(data) - set(self.fields.keys()))
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(unknown, "is no field of this request."))
-        return attrs
-
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["filter"] is None and not attrs["all"]:
             raise serializers.ValidationError(

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictBooleanField, StrictCharField
 from memory.enums import CubeFileKind, CubeFileState, CubeIds, CubeSignature
 from memory.services.cube_files.dump import DumpOptions
@@ -90,7 +91,7 @@ class CubeLoadSerializer(serializers.Serializer):
 
 class CubeFileListingSerializer(serializers.Serializer):
     namespace = StrictCharField(required=False, default="", min_length=1, max_length=128)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("cube-files")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
@@ -145,4 +146,4 @@ class CubeFileSerializer(serializers.Serializer):
 
 class CubeFileListSerializer(serializers.Serializer):
     files = CubeFileSerializer(many=True, help_text=f"The newest first; at most {MAX_OPEN} of a namespace are not over")
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

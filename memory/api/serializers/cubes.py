@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import MomentField, StrictCharField, StrictUUIDField
 from memory.api.serializers.policy import PolicyField
 from memory.enums import CubeKind, MemoryKind, ShareLevel
@@ -29,6 +30,7 @@ class KindsField(serializers.ListField):
 class CubeCreateSerializer(serializers.Serializer):
     """A namespace's memories as a cube."""
 
+    names_new_namespace = True
     namespace = StrictCharField(min_length=1, max_length=128)
     name = StrictCharField(min_length=1, max_length=MAX_NAME_CHARS)
     description = StrictCharField(required=False, default="", allow_blank=True, max_length=MAX_DESCRIPTION_CHARS)
@@ -55,7 +57,7 @@ class CubeListingSerializer(serializers.Serializer):
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     owner_id = serializers.UUIDField(required=False, default=None, help_text="Those of this user")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("cubes")
 
 
 class CubeOwnerSerializer(serializers.Serializer):
@@ -81,7 +83,7 @@ class CubeSerializer(serializers.Serializer):
 
 class CubeListSerializer(serializers.Serializer):
     cubes = CubeSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class CubeContentsSerializer(serializers.Serializer):

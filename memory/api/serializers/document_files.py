@@ -6,6 +6,7 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
 from memory.api.serializers.documents import MAX_METADATA_BYTES, refuse_route_name
 from memory.api.serializers.ingest import GateReasonSerializer
@@ -106,7 +107,7 @@ class ReparseSerializer(serializers.Serializer):
 class DocumentFileListingSerializer(serializers.Serializer):
     namespace = StrictCharField(required=False, default="", min_length=1, max_length=128)
     document_id = StrictCharField(required=False, default="", min_length=1, max_length=128)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("document-files")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
@@ -153,4 +154,4 @@ class DocumentFileSerializer(serializers.Serializer):
 
 class DocumentFileListSerializer(serializers.Serializer):
     files = DocumentFileSerializer(many=True, help_text=f"At most {MAX_OPEN} of a namespace wait")
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

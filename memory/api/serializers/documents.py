@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
 from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import DocumentFormat, GateDecision, MemoryState
@@ -109,7 +110,7 @@ class DocumentListingSerializer(serializers.Serializer):
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("documents")
 
 
 class DocumentPathSerializer(serializers.Serializer):
@@ -145,7 +146,7 @@ class DocumentRowSerializer(serializers.Serializer):
 
 class DocumentListSerializer(serializers.Serializer):
     documents = DocumentRowSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class DocumentWholeSerializer(DocumentRowSerializer):

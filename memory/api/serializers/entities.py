@@ -6,6 +6,7 @@ from datetime import datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictCharField
 from memory.enums import AliasLink, EntityKind, Predicate
 from memory.services.entities.curate import MAX_SPLIT
@@ -25,7 +26,7 @@ class EntityListingSerializer(NamespaceSerializer):
     search = serializers.CharField(default="", allow_blank=True, max_length=80, help_text="A part of a name")
     kind = serializers.ChoiceField(EntityKind.choices, required=False, default=None)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("entities")
 
 
 @extend_schema_field({"type": "string"})
@@ -94,7 +95,7 @@ class EntitySerializer(serializers.Serializer):
 
 class EntityListSerializer(serializers.Serializer):
     entities = EntitySerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class AliasSerializer(serializers.Serializer):

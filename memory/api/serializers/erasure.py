@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from memory.enums import ErasureStatus, ErasureTarget
 from memory.services.erasure.requests import MAX_MEMORIES, Target
@@ -71,7 +72,7 @@ class ErasureListingSerializer(serializers.Serializer):
         help_text="Erasures of this speaker; needs a namespace",
     )
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("erasures")
 
 
 class HolderSerializer(serializers.Serializer):
@@ -156,4 +157,4 @@ class ErasureReceiptSerializer(serializers.Serializer):
 
 class ErasureListSerializer(serializers.Serializer):
     erasures = ErasureReceiptSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictBooleanField, StrictCharField
 from memory.enums import Degradation, GateDecision, ImportFormat, ImportState
 from memory.services.imports.requests import MAX_OPEN, ImportUpload
@@ -63,7 +64,7 @@ def _format_of(values: dict[str, Any]) -> ImportFormat | None:
 
 class ImportListingSerializer(serializers.Serializer):
     namespace = StrictCharField(required=False, default="", min_length=1, max_length=128)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("imports")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
@@ -127,4 +128,4 @@ class ImportSerializer(serializers.Serializer):
 
 class ImportListSerializer(serializers.Serializer):
     imports = ImportSerializer(many=True, help_text=f"The newest first; at most {MAX_OPEN} of a namespace are not over")
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

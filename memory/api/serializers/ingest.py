@@ -29,6 +29,7 @@ _NOT_WITH_MESSAGES = "must not come with `messages`: each message has its own."
 class MessageSerializer(serializers.Serializer):
     """A message as chat SDKs have it. What else it holds, such as tool_calls, is not read."""
 
+    open_fields = True
     role = RoleField()
     content = ContentField(required=False, default=None)
     name = StrictCharField(

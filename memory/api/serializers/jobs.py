@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictCharField
 from memory.enums import JobPriority, JobState
 from memory.services.jobs.manage import MAX_REASON_CHARS
@@ -14,7 +15,7 @@ class JobListingSerializer(serializers.Serializer):
     kind = serializers.CharField(default="", allow_blank=True, max_length=64, trim_whitespace=False)
     state = serializers.ChoiceField(JobState.choices, default="", allow_blank=True)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("jobs")
 
 
 class DiscardSerializer(serializers.Serializer):
@@ -56,4 +57,4 @@ class JobSerializer(serializers.Serializer):
 
 class JobListSerializer(serializers.Serializer):
     jobs = JobSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import (
     DegradedField,
     JsonFilterField,
@@ -46,7 +47,7 @@ class MemoryListingSerializer(serializers.Serializer):
         default=None, allow_null=True, help_text="true: what still holds; false: what holds no longer"
     )
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("memories")
 
     @staticmethod
     def to_filter(values: dict) -> MemoryFilter:
@@ -109,13 +110,6 @@ class MemoryChangeSerializer(ReasonSerializer):
     importance = StrictNumberField(required=False, min_value=0, max_value=1)
     occurred_at = MomentField(required=False, help_text="ISO 8601")
     reviewed = StrictBooleanField(required=False, help_text="true: takes it off the review list")
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        attrs: dict[str, Any] = super().to_internal_value(data)
-        unknown = sorted(set(data) - set(self.fields.keys()))
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(unknown, "cannot be changed."))
-        return attrs
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.keys() == {"reason"}:
@@ -220,7 +214,7 @@ class MemorySerializer(StandingSerializer):
 
 class MemoryListSerializer(serializers.Serializer):
     memories = MemorySerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class ChangedSerializer(StandingSerializer):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import DegradedField, StrictCharField
 from memory.enums import DocumentFormat, QuarantineState, Role
 
@@ -15,7 +16,7 @@ class QuarantineListingSerializer(serializers.Serializer):
         default="", allow_blank=True, max_length=60, help_text="The first rule: injection.override"
     )
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("quarantine")
 
 
 class ReviewSerializer(serializers.Serializer):
@@ -65,7 +66,7 @@ class QuarantinedRowSerializer(QuarantinedSerializer):
 
 class QuarantineListSerializer(serializers.Serializer):
     items = QuarantinedRowSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class QuarantinedWholeSerializer(QuarantinedSerializer):

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictBooleanField, StrictCharField
 from memory.enums import AdapterState, TrainingOrigin, TrainingState
 from memory.services.training.adapters import MAX_TRAINING, AdapterOptions
@@ -41,8 +42,12 @@ class TrainingExportSerializer(serializers.Serializer):
 
 class TrainingListingSerializer(serializers.Serializer):
     namespace = StrictCharField(required=False, default="", min_length=1, max_length=128)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("exports")
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+
+
+class AdapterListingSerializer(TrainingListingSerializer):
+    cursor = PageCursorField("adapters")
 
 
 class TrainingFileSerializer(serializers.Serializer):
@@ -82,7 +87,7 @@ class TrainingDatasetListSerializer(serializers.Serializer):
     exports = TrainingDatasetSerializer(
         many=True, help_text=f"The newest first; at most {MAX_OPEN} of a namespace are not made yet"
     )
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class AdapterTrainingSerializer(serializers.Serializer):
@@ -153,4 +158,4 @@ class AdapterSerializer(serializers.Serializer):
 
 class AdapterListSerializer(serializers.Serializer):
     adapters = AdapterSerializer(many=True, help_text="The newest first")
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

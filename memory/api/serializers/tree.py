@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictCharField
 from memory.api.serializers.memories import MemorySerializer
 from memory.enums import TopicLevel, TreeUse
@@ -26,7 +27,7 @@ class TreeListingSerializer(serializers.Serializer):
         help_text=f"2: each session with its first {CHILDREN} topics as `children`",
     )  # fmt: skip
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("topics")
 
 
 class TreePageSerializer(serializers.Serializer):
@@ -34,7 +35,7 @@ class TreePageSerializer(serializers.Serializer):
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50, help_text="Memories of a page")
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("topic-memories")
 
 
 class TreeRebuildSerializer(serializers.Serializer):
@@ -76,7 +77,7 @@ class TopicSerializer(serializers.Serializer):
 
 class BranchSerializer(TopicSerializer):
     children = TopicSerializer(many=True, help_text="With `depth` 2, the first topics of a session; else none")
-    children_cursor = serializers.UUIDField(
+    children_cursor = serializers.CharField(
         allow_null=True, help_text="Where GET /v1/tree?parent= goes on with the `children`; null: these are all"
     )
 
@@ -85,7 +86,7 @@ class TreeSerializer(serializers.Serializer):
     use = serializers.ChoiceField(TreeUse.choices, help_text="The namespace's policy: `off` keeps no tree")
     complete = serializers.BooleanField(help_text="false: it is being made, and lacks memories")
     nodes = BranchSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class TopicDetailSerializer(BranchSerializer):
@@ -95,7 +96,7 @@ class TopicDetailSerializer(BranchSerializer):
 class TreeNodeSerializer(serializers.Serializer):
     node = TopicDetailSerializer()
     memories = MemorySerializer(many=True, help_text="In the order in which they were recorded")
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 def node_to_dict(node: NodeShown) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import MetadataField, StrictBooleanField, StrictCharField
 from memory.api.serializers.erasure import STATES
 from memory.enums import Attitude, ErasureTarget, PreferenceSource
@@ -56,7 +57,7 @@ class UserListingSerializer(serializers.Serializer):
         default="", allow_blank=True, max_length=MAX_NAME_CHARS, trim_whitespace=False, help_text="Exactly this name"
     )
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("users")
 
 
 class UserSerializer(serializers.Serializer):
@@ -77,7 +78,7 @@ class UserSerializer(serializers.Serializer):
 
 class UserListSerializer(serializers.Serializer):
     users = UserSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class UserEraseSerializer(serializers.Serializer):
@@ -129,7 +130,7 @@ class ProfileQuerySerializer(serializers.Serializer):
     )  # fmt: skip
     attitude = serializers.ChoiceField(choices=Attitude.choices, required=False, default=None)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("preferences")
 
 
 class ProfileLineSerializer(serializers.Serializer):
@@ -161,4 +162,4 @@ class ProfileSerializer(serializers.Serializer):
     user_id = serializers.UUIDField()
     name = serializers.CharField()
     preferences = ProfileLineSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)

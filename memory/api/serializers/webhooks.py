@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memory.api.cursors import PageCursorField
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
 from memory.enums import TEST_EVENT, DeliveryState, EventType
 from memory.services.webhooks.addresses import MAX_URL_CHARS
@@ -56,7 +57,7 @@ class WebhookListingSerializer(serializers.Serializer):
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("webhooks")
 
 
 class RotationSerializer(serializers.Serializer):
@@ -74,7 +75,7 @@ class DeliveryListingSerializer(serializers.Serializer):
 
     state = serializers.ChoiceField(DeliveryState.choices, default="", allow_blank=True)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
-    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+    cursor = PageCursorField("deliveries")
 
 
 class ChangeListingSerializer(serializers.Serializer):
@@ -128,7 +129,7 @@ class NewWebhookSerializer(WebhookSerializer):
 
 class WebhookListSerializer(serializers.Serializer):
     webhooks = WebhookSerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class AttemptSerializer(serializers.Serializer):
@@ -154,7 +155,7 @@ class DeliverySerializer(serializers.Serializer):
 
 class DeliveryListSerializer(serializers.Serializer):
     deliveries = DeliverySerializer(many=True)
-    next_cursor = serializers.UUIDField(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class ReplayedSerializer(serializers.Serializer):

@@ -10,6 +10,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.event_stream import EventStream, Slot, give_connection_back
 from memory.api.serializers.activation import (
     ActivationBuildAnswerSerializer,
@@ -48,7 +49,7 @@ class ActivationViewSet(MemosViewSet):
             {
                 "caches": [caches.to_dict(row) for row in rows],
                 "figures": figures.read_figures(scope, now=timezone.now()),
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("caches", cursor),
             }
         )
 

@@ -7,12 +7,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.training import (
+    AdapterListingSerializer,
     AdapterListSerializer,
     AdapterRetireSerializer,
     AdapterSerializer,
     AdapterTrainingSerializer,
-    TrainingListingSerializer,
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
@@ -51,14 +52,14 @@ class AdapterViewSet(MemosViewSet):
     @extend_schema(
         operation_id="list_adapters",
         summary="Adapters, the newest first",
-        parameters=[TrainingListingSerializer],
+        parameters=[AdapterListingSerializer],
         responses={200: AdapterListSerializer},
     )
     def list(self, request: Request) -> Response:
-        values = self.valid(TrainingListingSerializer, request.query_params)
+        values = self.valid(AdapterListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         rows, cursor = adapters.list_adapters(self.access, wanted=wanted, cursor=values["cursor"])
-        return Response({"adapters": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"adapters": rows, "next_cursor": write_cursor("adapters", cursor)})
 
     @extend_schema(
         operation_id="get_adapter",

@@ -24,7 +24,7 @@ from memory.api.serializers.answer import (
 from memory.api.serializers.ingest import OutcomeSerializer
 from memory.api.views.cubes_beside import CubesBeside, count_cubes
 from memory.api.views.search import build_ask
-from memory.enums import AccessScope, Role, ShareLevel
+from memory.enums import AccessScope, Role
 from memory.errors import Forbidden, InvalidInput
 from memory.services.answers.answer import (
     AnswerEvent,
@@ -120,7 +120,7 @@ class AnsweringViewSet(CubesBeside):
             if not self.access.may(needed):
                 raise Forbidden(f"To answer and remember, the key needs the scope {needed.value!r} too.")
         scope = self.scope(namespace)
-        if self.access.share_of(scope.namespace_id) == ShareLevel.READ:
+        if self.access.reads_share_of(scope.namespace_id):
             raise Forbidden(
                 f"The cube {namespace!r} is shared with this key for reading: {self.without_remembering}, or ask its "
                 "owner to share it for writing.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
@@ -24,12 +24,15 @@ from rest_framework.viewsets import ViewSet
 
 from memory import caller
 from memory.api.composed_names import compose_names
+from memory.api.fields import takes_default_namespace
+from memory.api.known_fields import find_unknown, known_fields_of
+from memory.api.path_ids import refuse_wrong_ids
 from memory.api.permissions import scope_needed
 from memory.deadline import within
 from memory.enums import AccessScope
 from memory.postgresql import reach
 from memory.services.replica.reads import note_write_of, read_for
-from memory.services.tenancy.namespaces import existing_scope, scope_for
+from memory.services.tenancy.namespaces import default_namespace, existing_scope, scope_for
 from memory.services.tenancy.zones import find_zone
 from memory.types import Access, Idempotency, Scope, compose_name
 
@@ -69,13 +72,17 @@ def may_lag(answer: Answer) -> Answer:
 class MemosViewSet(ViewSet):
     """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have.
 
-    `shared_actions` reach what is shared with the caller beside what its key reaches; others do not. A share must be
-    for what the key needs, or for `share_scope`.
+    `shared_actions` reach what is shared with the caller in addition to what its key reaches; others do not. A share
+    must be for what the key needs, or for `share_scope`. `tells_stored`: actions that write, and answer what is stored:
+    the key needs the scope to read as well. `takes_unknown_fields`: the view speaks the API of others, whose clients
+    send more than it reads; elsewhere a field that nothing reads is refused.
     """
 
     request: Request
+    takes_unknown_fields = False
     shared_actions: frozenset[str] = frozenset()
     share_scope: AccessScope | None = None
+    tells_stored: frozenset[str] = frozenset()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -101,6 +108,24 @@ class MemosViewSet(ViewSet):
         if self.action in self.shared_actions and needed is not None:
             self._access = self.access.reach_shares(self.share_scope or needed)
             reach.allow(self._access)
+        refuse_wrong_ids(kwargs)
+        if not self.takes_unknown_fields:
+            self._refuse_unknown(request)
+
+    def _refuse_unknown(self, request: Request) -> None:
+        """Raises ValidationError for parameters of the query that the route does not read, and a body that it does not.
+
+        What a body holds is judged with it, in `valid`.
+        """
+        http = request._request
+        has_body = bool(int(http.META.get("CONTENT_LENGTH") or 0)) and http.content_type == "application/json"
+        if not (http.GET or has_body) or (known := known_fields_of(http)) is None:
+            return
+        unknown = known.find_unknown_parameters(http.GET)
+        if has_body and known.body is None:
+            unknown |= known.find_unread_fields(_list_fields(http.body))
+        if unknown:
+            raise ValidationError(unknown)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Adds to `degraded` what the models that were called have to say: a soft budget that is reached."""
@@ -131,7 +156,25 @@ class MemosViewSet(ViewSet):
         every field that is wrong."""
         # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
         plain = data.dict() if isinstance(data, QueryDict) else data
-        return dict(_validators.of(serializer_class).run_validation(compose_names(plain)))
+        serializer = _validators.of(serializer_class)
+        if takes_default_namespace(serializer):
+            plain = self.add_namespace(plain)
+        unknown = {} if self.takes_unknown_fields else find_unknown(serializer, plain)
+        try:
+            values = dict(serializer.run_validation(compose_names(plain)))
+        except ValidationError as error:
+            if not unknown or not isinstance(error.detail, dict):
+                raise
+            raise ValidationError({**unknown, **error.detail}) from error
+        if unknown:
+            raise ValidationError(unknown)
+        return values
+
+    def add_namespace(self, data: Any) -> Any:
+        """Adds the key's default namespace to a request that names none."""
+        if not isinstance(data, Mapping) or "namespace" in data or (name := default_namespace(self.access)) is None:
+            return data
+        return {**data, "namespace": name}
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
@@ -173,6 +216,15 @@ class MemosViewSet(ViewSet):
             data = {name: [_name_value(value) for value in data.getlist(name)] for name in data}
         body = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()
+
+
+def _list_fields(body: bytes) -> list[str]:
+    """The names in a JSON object that a route was sent which reads no body; of anything else none."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return []
+    return list(data) if isinstance(data, dict) else []
 
 
 def _name_value(value: Any) -> Any:

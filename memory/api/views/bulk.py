@@ -7,11 +7,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.bulk import ArchiveWhereSerializer, BulkChangeSerializer, EditWhereSerializer
 from memory.api.serializers.memories import MemoryListingSerializer, MemoryListSerializer, ReasonSerializer
 from memory.api.views.base import MemosViewSet, may_lag
-from memory.enums import AccessScope, BulkChangeVerb
+from memory.enums import AccessScope, BulkChangeVerb, MemoryState
+from memory.errors import Forbidden
 from memory.services.memories import bulk, read
 
 
@@ -34,8 +36,13 @@ class MemoriesViewSet(MemosViewSet):
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)
         wanted = MemoryListingSerializer.to_filter(values)
+        if wanted.state != MemoryState.ACTIVE and self.access.reads_share_of(scope.namespace_id):
+            raise Forbidden(
+                f"The cube {scope.namespace!r} is shared with this key for reading: it shows active memories alone.",
+                detail={"field": "state"},
+            )
         rows, cursor = read.list_memories(scope, wanted=wanted, now=timezone.now())
-        return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"memories": rows, "next_cursor": write_cursor("memories", cursor)})
 
     @extend_schema(
         operation_id="change_memories",
@@ -50,6 +57,7 @@ class MemoriesViewSet(MemosViewSet):
         edit, reason = EditWhereSerializer.to_edit(values), values["reason"]
         idempotency = self.idempotency()
         if values["dry_run"]:
+            self._require_reading()
             bulk.check_edit(self.access, scope, edit=edit, reason=reason)
             return Response(bulk.preview(scope, verb=BulkChangeVerb.EDIT, where=where, now=now))
         change = bulk.edit_where(
@@ -69,15 +77,21 @@ class MemoriesViewSet(MemosViewSet):
         scope, where, now = self.scope(values["namespace"], create=False), values["filter"], timezone.now()
         idempotency = self.idempotency()
         if values["dry_run"]:
+            self._require_reading()
             return Response(bulk.preview(scope, verb=BulkChangeVerb.ARCHIVE, where=where, now=now))
         change = bulk.archive_where(scope, where=where, reason=values["reason"], now=now, idempotency=idempotency)
         return Response(bulk.to_dict(change))
+
+    def _require_reading(self) -> None:
+        if not self.access.may(AccessScope.READ):
+            raise Forbidden("A dry run shows some of the memories: it needs a key with the scope 'read' too.")
 
 
 class BulkChangeViewSet(MemosViewSet):
     """Changes of many memories: how far they are, and back."""
 
     required_scope = {"retrieve": AccessScope.READ, "undo": AccessScope.WRITE}
+    tells_stored = frozenset({"undo"})
 
     @extend_schema(
         operation_id="get_bulk_change",

@@ -36,7 +36,7 @@ from memory.errors import Forbidden
 from memory.services.gateway.completions import ChatCompletion, complete, context_of, stream
 from memory.services.gateway.models import choose_model, list_models
 from memory.services.gateway.turns import ChatTurn, recall
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace
 from memory.types import compose_name, session_of_day
 
 MAX_NAME = 128
@@ -47,7 +47,7 @@ _HEADERS = [
         NAMESPACE_HEADER,
         {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
         OpenApiParameter.HEADER,
-        description=f"Whose memory it is; without it `metadata.{NAMESPACE}`, then the key's only namespace",
+        description=f"Whose memory it is; without it `metadata.{NAMESPACE}`, then the key's default",
     ),
     OpenApiParameter(
         SESSION_HEADER,
@@ -69,6 +69,7 @@ class OpenAIViewSet(CubesBeside):
     """Answers as OpenAI's API does, errors too."""
 
     error_serializer = OpenAIErrorSerializer
+    takes_unknown_fields = True
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return openai_exception_handler
@@ -116,7 +117,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         values = self.valid(ChatCompletionSerializer, request.data)
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
-        namespace = _name_namespace(request, values) or only_namespace(self.access) or _missing_namespace()
+        namespace = _name_namespace(request, values) or default_namespace(self.access) or _missing_namespace()
         now = self.now_in(namespace)
         session = _name_session(request, values, now)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
@@ -193,9 +194,8 @@ def _session_of(user: str | None, now: datetime) -> str:
 
 
 def _missing_namespace() -> str:
-    raise ValidationError(
-        {NAMESPACE_HEADER: f"is missing, as is `metadata.{NAMESPACE}`, and the key reaches more than one namespace."}
-    )
+    problem = f"is missing, as is `metadata.{NAMESPACE}`, and the key reaches several namespaces without a default."
+    raise ValidationError({NAMESPACE_HEADER: problem})
 
 
 def _strip_own_metadata(data: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.event_stream import EventStream, Slot, give_connection_back
 from memory.api.parsers import StrictJSONParser
 from memory.api.schema import IDEMPOTENCY_KEY
@@ -41,6 +42,7 @@ class CubeFileViewSet(MemosViewSet):
         **dict.fromkeys(("dump", "list", "retrieve", "content"), AccessScope.READ),
         **dict.fromkeys(("load", "cancel", "destroy"), AccessScope.WRITE),
     }
+    tells_stored = frozenset({"cancel"})
     parser_classes = [StrictJSONParser, MultiPartParser]
 
     @extend_schema(
@@ -97,7 +99,7 @@ class CubeFileViewSet(MemosViewSet):
         values = self.valid(CubeFileListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         rows, cursor = requests.list_files(self.access, wanted=wanted, cursor=values["cursor"])
-        return Response({"files": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"files": rows, "next_cursor": write_cursor("cube-files", cursor)})
 
     @extend_schema(
         operation_id="get_cube_file",

@@ -8,6 +8,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.cubes import (
@@ -57,7 +58,7 @@ class CubeViewSet(MemosViewSet):
         return Response(
             {
                 "cubes": [find.to_dict(self.access, row, owners) for row in rows],
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("cubes", cursor),
             }
         )
 

@@ -10,6 +10,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.parsers import StrictJSONParser
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.document_files import (
@@ -48,6 +49,7 @@ class DocumentViewSet(MemosViewSet):
         "destroy": AccessScope.WRITE,
         "reparse": AccessScope.WRITE,
     }
+    tells_stored = frozenset({"reparse"})
     parser_classes = [StrictJSONParser, MultiPartParser]
     # A document is deleted for good: by those whose it is.
     shared_actions = frozenset({"create", "list", "retrieve"})
@@ -91,7 +93,7 @@ class DocumentViewSet(MemosViewSet):
             cursor=values["cursor"],
             limit=values["limit"],
         )
-        return Response({"documents": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"documents": rows, "next_cursor": write_cursor("documents", cursor)})
 
     @extend_schema(
         operation_id="get_document",
@@ -101,11 +103,13 @@ class DocumentViewSet(MemosViewSet):
     )
     def retrieve(self, request: Request, document_id: str) -> Response:
         values = self.valid(DocumentPageSerializer, {**request.query_params.dict(), "document_id": document_id})
+        scope = self.scope(values["namespace"], create=False)
         found = document_listing.get_document(
-            self.scope(values["namespace"], create=False),
+            scope,
             document_id=values["document_id"],
             cursor=values["cursor"],
             limit=values["limit"],
+            active_only=self.access.reads_share_of(scope.namespace_id),
         )
         return Response(found)
 
@@ -158,7 +162,7 @@ class DocumentFileViewSet(MemosViewSet):
             document_id=values["document_id"] or None,
             cursor=values["cursor"],
         )
-        return Response({"files": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"files": rows, "next_cursor": write_cursor("document-files", cursor)})
 
     @extend_schema(
         operation_id="get_document_file",

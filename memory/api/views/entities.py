@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.entities import (
     EntityChangedSerializer,
     EntityDetailSerializer,
@@ -33,6 +34,7 @@ class EntityViewSet(MemosViewSet):
         "merge": AccessScope.WRITE,
         "split": AccessScope.WRITE,
     }
+    tells_stored = frozenset({"merge", "split"})
     shared_actions = frozenset({"list", "retrieve", "graph"})
 
     @extend_schema(
@@ -51,7 +53,7 @@ class EntityViewSet(MemosViewSet):
             cursor=values["cursor"],
             limit=values["limit"],
         )
-        return Response({"entities": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"entities": rows, "next_cursor": write_cursor("entities", cursor)})
 
     @extend_schema(
         operation_id="show_entity",

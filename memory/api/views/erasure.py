@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.erasure import (
     ErasureListingSerializer,
@@ -55,7 +56,7 @@ class ErasureViewSet(MemosViewSet):
         rows, cursor = receipts.list_erasures(
             self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"]
         )
-        return Response({"erasures": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"erasures": rows, "next_cursor": write_cursor("erasures", cursor)})
 
     @extend_schema(
         operation_id="show_erasure", summary="The receipt of one erasure", responses={200: ErasureReceiptSerializer}

@@ -8,6 +8,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.parsers import StrictJSONParser
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.imports import (
@@ -32,6 +33,7 @@ class ImportViewSet(MemosViewSet):
         "retrieve": AccessScope.READ,
         "cancel": AccessScope.WRITE,
     }
+    tells_stored = frozenset({"cancel"})
     parser_classes = [StrictJSONParser, MultiPartParser]
 
     @extend_schema(
@@ -70,7 +72,7 @@ class ImportViewSet(MemosViewSet):
         values = self.valid(ImportListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         rows, cursor = requests.list_imports(self.access, wanted=wanted, cursor=values["cursor"])
-        return Response({"imports": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"imports": rows, "next_cursor": write_cursor("imports", cursor)})
 
     @extend_schema(
         operation_id="get_import",

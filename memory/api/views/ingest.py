@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -51,7 +52,10 @@ class IngestViewSet(MemosViewSet):
     )
     def batch(self, request: Request) -> Response:
         now = timezone.now()
-        items = self.valid(IngestBatchSerializer, request.data)["items"]
+        data: Any = request.data
+        if isinstance(sent := data.get("items"), list):
+            data = {**data, "items": [self.add_namespace(item) for item in sent]}
+        items = self.valid(IngestBatchSerializer, data)["items"]
         told = [IngestSerializer.to_turns(item, now=self.now_in(item["namespace"], item["timezone"])) for item in items]
         turns = [turn for item, one in zip(items, told, strict=True) for turn in self._items(item["namespace"], one)]
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())

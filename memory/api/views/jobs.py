@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.jobs import (
     DiscardSerializer,
     JobListingSerializer,
@@ -27,6 +28,7 @@ class JobViewSet(MemosViewSet):
         "replay": AccessScope.WRITE,
         "discard": AccessScope.WRITE,
     }
+    tells_stored = frozenset({"replay", "discard"})
 
     @extend_schema(
         operation_id="list_jobs",
@@ -45,7 +47,7 @@ class JobViewSet(MemosViewSet):
             limit=values["limit"],
         )
         rows, cursor = manage.list_jobs(self.access, wanted=wanted)
-        return Response({"jobs": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"jobs": rows, "next_cursor": write_cursor("jobs", cursor)})
 
     @extend_schema(operation_id="show_job", summary="One background job", responses={200: JobSerializer})
     def retrieve(self, request: Request, job_id: uuid.UUID) -> Response:

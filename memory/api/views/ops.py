@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -81,8 +83,8 @@ class OpsViewSet(MemosViewSet):
     )
     @may_lag
     def context_packs(self, request: Request) -> Response:
-        include = self.valid(PackListingSerializer, request.query_params)["include_pack"]
-        rows = listing.context_packs(self.access, wanted=self._filter(request), include_pack=include)
+        values = self.valid(PackListingSerializer, request.query_params)
+        rows = listing.context_packs(self.access, wanted=_filter_of(values), include_pack=values["include_pack"])
         return Response({"context_packs": rows})
 
     @extend_schema(
@@ -93,5 +95,8 @@ class OpsViewSet(MemosViewSet):
         return Response(listing.procedures(self.access))
 
     def _filter(self, request: Request) -> ListFilter:
-        values = self.valid(ListingSerializer, request.query_params)
-        return ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])
+        return _filter_of(self.valid(ListingSerializer, request.query_params))
+
+
+def _filter_of(values: dict[str, Any]) -> ListFilter:
+    return ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])

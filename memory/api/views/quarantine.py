@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.quarantine import (
     QuarantinedWholeSerializer,
     QuarantineListingSerializer,
@@ -23,6 +24,7 @@ from memory.services.ingestion.quarantine import QuarantineFilter, Reviewed
 class QuarantineViewSet(MemosViewSet):
     """What the gate kept apart. A key that only reads never sees it: agents are what it is kept from."""
 
+    tells_stored = frozenset({"recent", "retrieve"})
     required_scope = {
         "recent": AccessScope.WRITE,
         "retrieve": AccessScope.WRITE,
@@ -47,7 +49,7 @@ class QuarantineViewSet(MemosViewSet):
             limit=values["limit"],
         )
         rows, cursor = quarantine.list_items(self.access, wanted=wanted)
-        return Response({"items": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"items": rows, "next_cursor": write_cursor("quarantine", cursor)})
 
     @extend_schema(
         operation_id="get_quarantined",

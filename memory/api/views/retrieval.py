@@ -23,6 +23,7 @@ class RetrievalViewSet(MemosViewSet):
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})
     error_serializer = KnowledgeErrorSerializer
+    takes_unknown_fields = True
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return knowledge_exception_handler

@@ -45,7 +45,8 @@ class SearchViewSet(MemosViewSet):
         responses={200: FoundSerializer},
     )
     def create(self, request: Request) -> Response:
-        values = self.valid(SearchAcrossSerializer, request.data)
+        data: Any = request.data
+        values = self.valid(SearchAcrossSerializer, data if data.get("cubes") else self.add_namespace(data))
         if values["cubes"]:
             return Response(self._search_cubes(values))
         scope = self.scope_if_there(values["namespace"])

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.event_stream import give_connection_back
 from memory.api.serializers.errors import ErrorSerializer
 from memory.api.serializers.training import (
@@ -56,7 +57,7 @@ class TrainingExportViewSet(MemosViewSet):
         values = self.valid(TrainingListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         rows, cursor = datasets.list_datasets(self.access, wanted=wanted, cursor=values["cursor"])
-        return Response({"exports": rows, "next_cursor": str(cursor) if cursor else None})
+        return Response({"exports": rows, "next_cursor": write_cursor("exports", cursor)})
 
     @extend_schema(
         operation_id="get_training_export",

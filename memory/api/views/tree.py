@@ -10,6 +10,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.tree import (
     TreeListingSerializer,
     TreeNodeSerializer,
@@ -59,7 +60,7 @@ class TreeViewSet(MemosViewSet):
                 "use": state.use.value,
                 "complete": state.complete,
                 "nodes": [_branch_to_dict(node, children) for node in nodes],
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("topics", cursor),
             }
         )
 
@@ -81,7 +82,7 @@ class TreeViewSet(MemosViewSet):
             {
                 "node": {**_branch_to_dict(node, children), "path": path},
                 "memories": read.get_many(scope, ids),
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("topic-memories", cursor),
             }
         )
 
@@ -102,5 +103,5 @@ def _branch_to_dict(node: NodeShown, children: Children) -> dict[str, Any]:
     return {
         **node_to_dict(node),
         "children": [node_to_dict(child) for child in below],
-        "children_cursor": str(cursor) if cursor else None,
+        "children_cursor": write_cursor("topics", cursor),
     }

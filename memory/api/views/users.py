@@ -8,6 +8,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.users import (
@@ -40,6 +41,7 @@ class UserViewSet(MemosViewSet):
         "erasure": AccessScope.ADMIN,
         "profile": AccessScope.READ,
     }
+    tells_stored = frozenset({"create", "partial_update"})
     bodies_of_delete = ("destroy",)
 
     @extend_schema(
@@ -61,7 +63,7 @@ class UserViewSet(MemosViewSet):
         return Response(
             {
                 "users": [users.to_dict(row, namespaces[row.pk]) for row in rows],
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("users", cursor),
             }
         )
 
@@ -134,7 +136,8 @@ class UserViewSet(MemosViewSet):
     )
     def profile(self, request: Request, user_id: uuid.UUID) -> Response:
         wanted = ProfileFilter(**self.valid(ProfileQuerySerializer, request.query_params))
-        return Response(read_profile(self.access, user_id=user_id, wanted=wanted, now=timezone.now()))
+        profile = read_profile(self.access, user_id=user_id, wanted=wanted, now=timezone.now())
+        return Response({**profile, "next_cursor": write_cursor("preferences", profile["next_cursor"])})
 
     def _answer(self, user: users.User, *, status: int = status.HTTP_200_OK) -> Response:
         body = users.to_dict(user, users.namespaces_of(self.access, [user])[user.pk])

@@ -8,6 +8,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.cursors import write_cursor
 from memory.api.serializers.webhooks import (
     DeliveryListingSerializer,
     DeliveryListSerializer,
@@ -47,7 +48,7 @@ class WebhookViewSet(MemosViewSet):
         return Response(
             {
                 "webhooks": [endpoints.to_dict(row, now=now) for row in rows],
-                "next_cursor": str(cursor) if cursor else None,
+                "next_cursor": write_cursor("webhooks", cursor),
             }
         )
 
@@ -134,7 +135,7 @@ class WebhookViewSet(MemosViewSet):
         state = DeliveryState(values["state"]) if values["state"] else None
         rows, cursor = log.list_deliveries(webhook, state=state, cursor=values["cursor"], limit=values["limit"])
         return Response(
-            {"deliveries": [log.to_dict(row) for row in rows], "next_cursor": str(cursor) if cursor else None}
+            {"deliveries": [log.to_dict(row) for row in rows], "next_cursor": write_cursor("deliveries", cursor)}
         )
 
     @extend_schema(

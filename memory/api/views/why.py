@@ -28,9 +28,7 @@ class WhyViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(WhySerializer, request.data)
         scope = self.scope(values["namespace"], create=False)
-        diagnosis = why(
-            scope,
-            build_ask(values, now=self.now_in(values["namespace"], values["timezone"])),
-            memory_id=values["memory_id"],
-        )
+        of_read_share = self.access.reads_share_of(scope.namespace_id)
+        ask = build_ask(values, now=self.now_in(values["namespace"], values["timezone"]))
+        diagnosis = why(scope, ask, memory_id=values["memory_id"], of_read_share=of_read_share)
         return Response(asdict(diagnosis))

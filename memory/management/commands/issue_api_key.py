@@ -39,6 +39,12 @@ class Command(BaseCommand):
             "--all-namespaces", action="store_true", help="the key reaches every namespace, later ones too"
         )
         parser.add_argument(
+            "--default-namespace",
+            type=arguments.name,
+            default="",
+            help="that of requests that name none (default: the only --namespace; `default` with --all-namespaces)",
+        )
+        parser.add_argument(
             "--scope",
             dest="scopes",
             nargs="+",
@@ -72,6 +78,7 @@ class Command(BaseCommand):
         name: str,
         namespaces: list[str] | None,
         all_namespaces: bool,
+        default_namespace: str,
         scopes: list[str] | None,
         expires_days: int | None,
         requests_per_minute: int | None,
@@ -89,6 +96,7 @@ class Command(BaseCommand):
                 scopes=scopes or [AccessScope.READ.value, AccessScope.WRITE.value],
                 namespace_names=namespaces or [],
                 all_namespaces=all_namespaces,
+                default_namespace=default_namespace,
                 expires_at=now + timedelta(days=expires_days) if expires_days else None,
                 requests_per_minute=requests_per_minute,
                 budget=_budget(options),
@@ -101,6 +109,8 @@ class Command(BaseCommand):
         reach = "every namespace" if all_namespaces else ", ".join(dict.fromkeys(namespaces or []))
         until = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
         self.stdout.write(f"{key.name} may {' and '.join(key.scopes)} in {reach}, {until}.")
+        if key.default_namespace:
+            self.stdout.write(f"A request that names no namespace gets {key.default_namespace!r}.")
         self.stdout.write("Send it as `Authorization: Bearer <key>`. It is shown this once and stored nowhere:")
         self.stdout.write(token)
 

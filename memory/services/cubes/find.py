@@ -119,7 +119,8 @@ def describe_whose(cube: Cube) -> dict[str, Any]:
 
 
 def to_dict(access: Access, cube: Cube, owners: Mapping[uuid.UUID, User]) -> dict[str, Any]:
-    """A cube as clients see it. An owner whom the caller does not see, and who is not in `owners`, has no name."""
+    """A cube as clients see it. An owner whom the caller does not see, and who is not in `owners`, has no name; who
+    registered it is told to those whose it is."""
     owner = owners.get(cube.owner_id) if cube.owner_id else None
     return {
         "id": str(cube.pk),
@@ -130,7 +131,7 @@ def to_dict(access: Access, cube: Cube, owners: Mapping[uuid.UUID, User]) -> dic
         "kinds": list(cube.kinds),
         "level": level_of(access, cube),
         "revision": cube.revision,
-        "created_by": cube.created_by,
+        "created_by": cube.created_by if level_of(access, cube) == OWN else "",
         "created_at": cube.created_at.isoformat(),
         "updated_at": cube.updated_at.isoformat(),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count
 
+from memory.enums import MemoryState
 from memory.errors import NotFound
 from memory.models import Document, DocumentChunk, Memory
 from memory.models.paging import page_of
@@ -30,8 +31,12 @@ def list_documents(
     return [_to_dict(row, counts.get(row.id, 0)) for row in page], following.id if following else None
 
 
-def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
-    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on. Raises NotFound."""
+def get_document(
+    scope: Scope, *, document_id: str, cursor: int, limit: int, active_only: bool = False
+) -> dict[str, Any]:
+    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on, archived ones unless
+    `active_only`. Raises NotFound.
+    """
     row = Document.objects.in_scope(scope).filter(document_id=document_id).first()
     if row is None:
         raise NotFound(
@@ -41,6 +46,8 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
     # The join is by the id alone: without this it looks into every namespace's part of a split table.
     page = of_document.filter(index__gte=cursor, memory__namespace_id=scope.namespace_id)
+    if active_only:
+        page = page.filter(memory__state=MemoryState.ACTIVE)
     page = page.order_by("index").select_related("memory")
     chunks, following = page_of(page, limit)
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))

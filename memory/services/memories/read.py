@@ -131,7 +131,7 @@ def _limit_time() -> Iterator[None]:
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
-    """Returns one memory, in any state. Raises NotFound."""
+    """Returns one memory, in any state; of what is shared for reading an active one. Raises NotFound."""
     memory = _get_reachable(access, memory_id)
     return to_dict(memory, list_sources([memory]))
 
@@ -147,7 +147,7 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
 
 def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
     """Returns the named memories that the caller reaches in their order, each once; missing ones are left out."""
-    rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids).select_related("namespace")
+    rows = _shown_to(access).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in dict.fromkeys(memory_ids) if identity in found]
     sources = list_sources(present)
@@ -156,7 +156,8 @@ def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
     """Returns the history of a memory, newest first: former versions, audit events, links, opinions and retired
-    statements, at most `limit` of each.
+    statements, at most `limit` of each. Of what is shared for reading the last and the links alone, without reasons
+    and actors.
 
     Raises NotFound.
     """
@@ -166,7 +167,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     retired = list(RetiredStatement.objects.filter(**own)[:limit])
     shown_links = list(links[:limit])
     said = _explain_judgements(memory, retired, shown_links)
-    return {
+    told = {
         "memory": to_dict(memory, list_sources([memory])),
         "versions": [
             {
@@ -231,6 +232,14 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
             for opinion in MemoryFeedback.objects.filter(**own).order_by("-created_at")[:limit]
         ],
     }
+    return _without_others(told) if access.reads_share_of(memory.namespace_id) else told
+
+
+def _without_others(told: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out of a history what its owners changed, why, and with which keys."""
+    links = [{**link, "reason": "", "actor": ""} for link in told["links"]]
+    retired = [{**statement, "reason": ""} for statement in told["retired"]]
+    return {**told, "versions": [], "events": [], "feedback": [], "links": links, "retired": retired}
 
 
 def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> str:
@@ -287,10 +296,17 @@ def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) ->
 
 
 def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
-    memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_related("namespace").first()
+    memory = _shown_to(access).filter(pk=memory_id).select_related("namespace").first()
     if memory is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
     return memory
+
+
+def _shown_to(access: Access) -> MemoryQuerySet:
+    """Selects the memories that the caller may look at one by one: what is archived is not part of a read share."""
+    rows = Memory.objects.reachable_by(access)
+    shared = [identity for identity, _ in access.shares if access.reads_share_of(identity)]
+    return rows.exclude(~Q(state=MemoryState.ACTIVE), namespace_id__in=shared) if shared else rows
 
 
 def meet(rows: MemoryQuerySet, where: Filter | None) -> MemoryQuerySet:

@@ -58,13 +58,14 @@ class Diagnosis:
     degraded: list[str] = field(default_factory=list)
 
 
-def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
+def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID, of_read_share: bool = False) -> Diagnosis:
     """Answers the question as `search` does, and returns the verdict about the memory. Always a dry run.
 
+    `of_read_share`: an archived memory is as one that is not there, and no judgement of it is told.
     Raises NotFound when the namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
     """
     memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at", *_TIMES).first()
-    if memory is None:
+    if memory is None or (of_read_share and memory["state"] != MemoryState.ACTIVE):
         raise NotFound(
             f"There is no memory {memory_id} in the namespace {scope.namespace!r}.", detail={"field": "memory_id"}
         )
@@ -73,7 +74,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     if ask.as_of is not None and memory["created_at"] > ask.as_of:
         return _diagnose_recorded_later(memory_id, memory["created_at"], ask.as_of)
     if untrue := _not_holding(memory, ask):
-        untrue += _explain_judgement(scope, memory_id, memory["superseded_by"])
+        untrue += "" if of_read_share else _explain_judgement(scope, memory_id, memory["superseded_by"])
         return Diagnosis(memory_id, Verdict.NOT_HOLDING, untrue, details=_times(memory))
     if ask.where is not None and (failed := _list_failed(scope, memory_id, ask.where)):
         return _diagnose_filtered(memory_id, failed)

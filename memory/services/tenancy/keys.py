@@ -17,7 +17,7 @@ from memory.governance.budget import Budget
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace, User
 from memory.models.access import TOKEN_MARK
-from memory.services.tenancy.namespaces import ensure_namespace
+from memory.services.tenancy.namespaces import DEFAULT, ensure_namespace
 from memory.services.tenancy.notes import clean_note
 from memory.types import Access
 
@@ -35,6 +35,7 @@ def issue_key(
     namespaces: Collection[Namespace] = (),
     namespace_names: Collection[str] = (),
     all_namespaces: bool = False,
+    default_namespace: str = "",
     expires_at: datetime | None = None,
     requests_per_minute: int | None = None,
     budget: Budget | None = None,
@@ -42,7 +43,9 @@ def issue_key(
 ) -> tuple[ApiKey, str]:
     """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput.
 
-    It reaches `namespaces` and those of `namespace_names`, which are made with it where they are new.
+    It reaches `namespaces` and those of `namespace_names`, which are made with it where they are new. Requests that
+    name no namespace get `default_namespace`: left out, the only one that it reaches, DEFAULT where it reaches all, and
+    none where it reaches several.
     `owner`: the user whose key it is, which reaches what is shared with them as well.
     """
     name = name.strip()
@@ -57,6 +60,14 @@ def issue_key(
             "A key without a namespace reaches nothing: name one, or grant all namespaces.",
             detail={"field": "namespaces"},
         )
+    named = list(dict.fromkeys([*(one.name for one in namespaces), *namespace_names]))
+    if not default_namespace and (all_namespaces or len(named) == 1):
+        default_namespace = DEFAULT if all_namespaces else named[0]
+    if default_namespace and not all_namespaces and default_namespace not in named:
+        raise InvalidInput(
+            f"The default namespace {default_namespace!r} is none of those that the key reaches.",
+            detail={"field": "default_namespace"},
+        )
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("The expiry lies in the past.", detail={"field": "expires_at"})
     if requests_per_minute is not None and not 0 <= requests_per_minute < 2**31:
@@ -67,6 +78,7 @@ def issue_key(
         name=name,
         scopes=granted,
         all_namespaces=all_namespaces,
+        default_namespace=default_namespace,
         expires_at=expires_at,
         requests_per_minute=requests_per_minute,
         created_at=now,
@@ -89,6 +101,7 @@ def issue_key(
                 "scopes": granted,
                 "all_namespaces": all_namespaces,
                 "namespaces": sorted(namespace.name for namespace in reached),
+                "default_namespace": default_namespace,
                 "expires_at": expires_at.isoformat() if expires_at else None,
                 "requests_per_minute": requests_per_minute,
                 **({"owner_id": str(owner.pk)} if owner else {}),

@@ -14,6 +14,8 @@ from memory.types import Access, Scope
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
 KNOWN_SECONDS = 2.0
 LISTED_NAMESPACES = 20
+# The namespace of the first key, and of other callers that reach all, where a request names none.
+DEFAULT = "default"
 # What programs write for a name that they do not have: no namespace is made of it.
 NO_NAMES = frozenset({"", "null", "none", "undefined"})
 
@@ -94,9 +96,17 @@ def scope_of_existing(name: str, *, actor: str) -> Scope:
         ) from None
 
 
-def only_namespace(access: Access) -> str | None:
-    """The name of the one namespace that the caller reaches; None where it reaches several, or all."""
-    if access.all_namespaces or len(access.namespace_ids) != 1:
+def default_namespace(access: Access) -> str | None:
+    """The name of the namespace of a request that names none: the key's own, else the only one that it reaches, and
+    DEFAULT for a caller that reaches all.
+
+    None for a key that reaches several and has no default.
+    """
+    if access.default_namespace:
+        return access.default_namespace
+    if access.all_namespaces:
+        return DEFAULT
+    if len(access.namespace_ids) != 1:
         return None
     (identity,) = access.namespace_ids
     rows = fetch(_NAME_OF, {"id": identity}, prepared=True, of_tenants=False)

@@ -82,9 +82,10 @@ export class MemOS {
     return this.#transport.send(call, true, (http, signal) => http.POST("/v1/search", { signal, body }));
   }
 
-  /** A context pack for a prompt: its text is `context_pack.text`. */
+  /** A context pack for a prompt: its text is `context_pack.text`, the hits are `raw_chunks`. With `lean: false` the
+   * answer has all else that the pack was made of, which repeats these texts. */
   async context(query: string, options: ContextOptions = {}, call: CallOptions = {}): Promise<Schemas["Answer"]> {
-    const body = { ...this.#named(options), query };
+    const body = { lean: true, ...this.#named(options), query };
     return this.#transport.send(call, true, (http, signal) => http.POST("/v1/query", { signal, body }));
   }
 

@@ -23,7 +23,7 @@ pytestmark = [
 def run(program: str, url: str, key: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(PYTHON), "-W", "ignore", "-c", program.replace("http://127.0.0.1:8000", url)],
-        env={"PATH": os.environ["PATH"], "MEMOS_KEY": key, "NO_PROXY": "127.0.0.1"},
+        env={"PATH": os.environ["PATH"], "MEMOS_API_KEY": key, "NO_PROXY": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -48,7 +48,7 @@ from hindsight_client import Hindsight
 from hindsight_client_api.exceptions import ApiException
 
 async def main():
-    client = Hindsight(base_url="http://127.0.0.1:8000", api_key=os.environ["MEMOS_KEY"])
+    client = Hindsight(base_url="http://127.0.0.1:8000", api_key=os.environ["MEMOS_API_KEY"])
     once = str(uuid.uuid4())
     for _ in range(2):
         done = await client.aretain("alice", "The ferry leaves at nine.", retain_async=True, operation_id=once,

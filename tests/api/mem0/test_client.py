@@ -38,7 +38,7 @@ def run(command: list[str], program: str, url: str, key: str, folder: Path) -> s
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "MEMOS_KEY": key,
+            "MEMOS_API_KEY": key,
             "NO_PROXY": "127.0.0.1",
             "MEM0_TELEMETRY": "false",
             "MEM0_DIR": str(folder / "mem0"),
@@ -87,7 +87,7 @@ def test_the_guides_way_from_mem0(live_server: Any, alice: Any, tmp_path: Path):
         assert alice.post("/v3/memories/add/", {"messages": messages, **owner}).status_code == 200
     (shell,) = [block.text for block in PAGE if block.language == "sh"]
     program = shell.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0]
-    host = program.replace('os.environ["MEM0_API_KEY"]', f'os.environ["MEMOS_KEY"], host="{live_server.url}"')
+    host = program.replace('os.environ["MEM0_API_KEY"]', f'os.environ["MEMOS_API_KEY"], host="{live_server.url}"')
     assert host != program
     saved = tmp_path / "memories.json"
     saved.write_text(in_python(host, live_server.url, alice.token, tmp_path), encoding="utf-8")
@@ -112,7 +112,7 @@ import asyncio, json, os
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, SearchMemoryOptions
 
-client = MemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+client = MemoryClient(api_key=os.environ["MEMOS_API_KEY"], host="http://127.0.0.1:8000")
 told = {"project": (client.org_id, client.project_id)}
 options = AddMemoryOptions(filters={"user_id": "ada", "run_id": "trip"}, infer=False)
 run = client.add("The ferry leaves at nine.", options)
@@ -149,7 +149,7 @@ except Exception as error:
     told["refused"] = (type(error).__name__, str(error))
 
 async def main():
-    client = AsyncMemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+    client = AsyncMemoryClient(api_key=os.environ["MEMOS_API_KEY"], host="http://127.0.0.1:8000")
     await client.add("I like tea.", user_id="bo")
     told["async"] = [one["memory"] for one in (await client.search("tea", filters={"user_id": "bo"}))["results"]]
     told["all"] = await client.delete_all(DeleteAllMemoryOptions(filters={"user_id": "bo"}))
@@ -259,7 +259,7 @@ def test_the_commands_of_mem0s_cli(live_server: Any, alice: Any, tmp_path: Path)
 def test_all_that_the_node_client_calls(live_server: Any, alice: Any, node_folder: Path):
     program = """
 import { MemoryClient } from "mem0ai";
-const client = new MemoryClient({ apiKey: process.env.MEMOS_KEY, host: "http://127.0.0.1:8000" });
+const client = new MemoryClient({ apiKey: process.env.MEMOS_API_KEY, host: "http://127.0.0.1:8000" });
 const told = {};
 const add = (text, ids) => client.add([{ role: "user", content: text }], { ...ids, metadata: { topic: "travel" } });
 const first = (await add("The ferry leaves at nine.", { userId: "ada", runId: "trip" })).results[0].id;

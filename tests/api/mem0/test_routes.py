@@ -56,7 +56,7 @@ def test_the_namespace_of_a_key(alice, make_tenant):
     assert send(everywhere, "post", "/v3/memories/add/", body).status_code == 200
     assert send(everywhere, "post", "/v3/memories/add/", body, **{"X-MemOS-Namespace": "alice"}).status_code == 200
     names = Namespace.objects.filter(memories__text="I like tea.").values_list("name", flat=True)
-    assert sorted(names) == ["alice", "mem0"]
+    assert sorted(names) == ["alice", "default"]
 
     refused = send(two, "post", "/v3/memories/add/", body)
     assert (refused.status_code, "X-MemOS-Namespace: is missing" in refused.json()["detail"]) == (400, True)
@@ -72,7 +72,7 @@ def test_nothing_is_there_before_the_first_memory(make_tenant):
         "results": []
     }
     assert send(new, "get", "/v1/entities/").json()["results"] == []
-    assert not Namespace.objects.filter(name="mem0").exists()
+    assert not Namespace.objects.filter(name="default").exists()
 
 
 def test_messages_belong_to_the_user_or_the_agent(alice):

@@ -428,8 +428,8 @@ def test_a_key_of_everything_has_a_namespace_of_its_own_and_a_failed_request_mak
     assert find(boss) == []
     refuse(boss.post("/product/search", {"query": "x", "readable_cube_ids": ["nowhere"]}), 404)
     refuse(boss.post("/product/add", {"messages": "", "writable_cube_ids": ["nowhere"]}), 400)
-    assert not Namespace.objects.filter(name__in=("nowhere", "memtensor")).exists()
-    assert add(boss)[0]["cube_id"] == "memtensor"
+    assert not Namespace.objects.filter(name__in=("nowhere", "default")).exists()
+    assert add(boss)[0]["cube_id"] == "default"
     assert find(boss) == [FERRY]
 
 

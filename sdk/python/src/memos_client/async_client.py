@@ -93,7 +93,10 @@ class AsyncMemOS:
         return self.send(requests.recall_many(questions, {"namespace": self._settings.namespace, **defaults}))
 
     def context(self, query: str, **options: Unpack[ContextOptions]) -> Awaitable[types.Answer]:
-        """A context pack for a prompt: its text is `["context_pack"]["text"]`."""
+        """A context pack for a prompt: its text is `["context_pack"]["text"]`, the hits are `["raw_chunks"]`.
+
+        With `lean=False` the answer has all else that the pack was made of, which repeats these texts.
+        """
         return self.send(requests.context(query, self._fill(options)))
 
     @overload
@@ -170,7 +173,7 @@ class AsyncMemOS:
         except httpx2.TransportError as broken:
             raise ConnectionFailed(f"{self._settings.url} broke off: {broken or type(broken).__name__}.") from broken
 
-    def namespace_of(self, named: str | None) -> str:
+    def namespace_of(self, named: str | None) -> str | None:
         """`named`, else the client's own. Raises MemOSError."""
         return self._settings.namespace_of(named)
 

@@ -178,7 +178,7 @@ def recall_many(questions: Sequence[str | Mapping[str, Any]], defaults: Mapping[
 
 
 def context(query: str, options: Mapping[str, Any]) -> Request[types.Answer]:
-    return Request("POST", "/v1/query", body={**options, "query": query}, asks=True)
+    return Request("POST", "/v1/query", body={"lean": True, **options, "query": query}, asks=True)
 
 
 def answer(query: str, options: Mapping[str, Any], *, stream: bool = False) -> Request[types.CitedAnswer]:
@@ -221,7 +221,7 @@ def act_on_memory(memory_id: Identity, action: str, body: Mapping[str, Any]) -> 
     return Request("POST", path_of("v1", "memories", memory_id, action), body=without_none(body), once=True)
 
 
-def reset_session(session_id: str, namespace: str, *, dry_run: bool) -> Request[types.ResetDone]:
+def reset_session(session_id: str, namespace: str | None, *, dry_run: bool) -> Request[types.ResetDone]:
     body = {"namespace": namespace, "session_id": session_id, "confirm": True, "dry_run": dry_run}
     return Request("POST", "/v1/sessions/reset", body=body)
 
@@ -232,21 +232,21 @@ def put_document(text: str, options: Mapping[str, Any]) -> Request[types.StoredD
 
 
 def list_documents(
-    namespace: str, session_id: str | None, cursor: str | None, limit: int | None
+    namespace: str | None, session_id: str | None, cursor: str | None, limit: int | None
 ) -> Request[types.DocumentList]:
     params = {"namespace": namespace, "session_id": session_id, "cursor": cursor, "limit": limit}
     return Request("GET", "/v1/documents", params=params)
 
 
-def get_document(document_id: str, namespace: str) -> Request[types.DocumentDetail]:
+def get_document(document_id: str, namespace: str | None) -> Request[types.DocumentDetail]:
     return Request("GET", path_of("v1", "documents", document_id), params={"namespace": namespace})
 
 
-def delete_document(document_id: str, namespace: str) -> Request[types.DocumentDeleted]:
+def delete_document(document_id: str, namespace: str | None) -> Request[types.DocumentDeleted]:
     return Request("DELETE", path_of("v1", "documents", document_id), params={"namespace": namespace})
 
 
-def start_upload(namespace: str, name: str, size: int, sha256: str) -> Request[types.Upload]:
+def start_upload(namespace: str | None, name: str, size: int, sha256: str) -> Request[types.Upload]:
     body = {"namespace": namespace, "name": name, "bytes": size, "sha256": sha256}
     return Request("POST", "/v1/uploads", body=body)
 

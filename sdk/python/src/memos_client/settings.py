@@ -37,13 +37,10 @@ class ClientSettings:
         return {"Authorization": f"Bearer {self.key}", "User-Agent": "memos-client-python"}
 
     def with_namespace(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that are given, and the client's namespace where they name none. Raises MemOSError."""
+        """The options that are given, and the client's namespace where they name none."""
         given = without_none(options)
-        return {"namespace": self.namespace_of(given.pop("namespace", None)), **given}
+        return without_none({"namespace": self.namespace_of(given.pop("namespace", None)), **given})
 
-    def namespace_of(self, named: str | None) -> str:
-        """`named`, else the client's own. Raises MemOSError."""
-        namespace = named or self.namespace
-        if not namespace:
-            raise MemOSError("There is no namespace: give one to the client or the call, or set MEMOS_NAMESPACE.")
-        return namespace
+    def namespace_of(self, named: str | None) -> str | None:
+        """`named`, else the client's own; None: that of the key."""
+        return named or self.namespace

@@ -65,7 +65,7 @@ def arguments(request: Request[Any], headers: Mapping[str, str]) -> dict[str, An
     }
     wanted: dict[str, Any] = {"params": params, "headers": dict(headers)}
     if request.body is not None:
-        wanted["content"] = json.dumps(request.body, default=_encode).encode()
+        wanted["content"] = json.dumps(without_none(request.body), default=_encode).encode()
         wanted["headers"]["Content-Type"] = "application/json"
     elif request.content is not None:
         wanted["content"] = request.content

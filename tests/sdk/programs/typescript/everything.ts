@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { MemOS, type AnswerEvent, type Schemas } from "memos-client";
 
 const FACT = "Priya reviews the migration before the release.";
-const memos = new MemOS(process.env.MEMOS_URL!, process.env.MEMOS_KEY!, { namespace: "alice" });
+const memos = new MemOS(process.env.MEMOS_URL!, process.env.MEMOS_API_KEY!, { namespace: "alice" });
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { InvalidRequest, MemOS, NotFound } from "memos-client";
 
 const url = process.env.MEMOS_URL!;
-const key = process.env.MEMOS_KEY!;
+const key = process.env.MEMOS_API_KEY!;
 const memos = new MemOS(url, key, { namespace: "alice" });
 const lines = Array.from({ length: 40 }, (_, n) => `[2026-05-08] - Container ${n} was moved to pier ${n}.`);
 const notes = new File([lines.join("\n")], "notes.txt");

@@ -16,7 +16,7 @@ import {
 } from "memos-client";
 
 const url = process.env.MEMOS_URL!;
-const key = process.env.MEMOS_KEY!;
+const key = process.env.MEMOS_API_KEY!;
 const memos = new MemOS(url, key, { namespace: "alice" });
 
 async function refused<E>(kind: abstract new (...given: never[]) => E, call: Promise<unknown>): Promise<E> {
