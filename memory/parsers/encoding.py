@@ -34,6 +34,7 @@ _DECLARED = re.compile(
 )
 _DECLARED_BYTES, _GUESSED_BYTES, _SCORED_BYTES = 4_096, 256 * 1024, 32 * 1024
 _UTF_8_CHAR = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 # A file with this share of its bytes in whole UTF-8 characters is damaged UTF-8.
 _DAMAGED = 0.8
@@ -79,9 +80,10 @@ def decode(data: bytes, *, declared: str | None = None) -> DecodedText:
 def find_utf_16(data: bytes) -> str | None:
     """Find which UTF-16 without a mark the data are, by the zero bytes of its signs, letters and line ends."""
     low, high = data[1::2].count(0), data[0::2].count(0)
-    if low + high == 0 or max(low, high) < len(data) / 20 or min(low, high) > max(low, high) / 10:
+    if low + high == 0 or len(data) % 2 or max(low, high) < len(data) / 20 or min(low, high) > max(low, high) / 10:
         return None
-    return "utf-16-le" if low > high else "utf-16-be"
+    name = "utf-16-le" if low > high else "utf-16-be"
+    return None if _CONTROLS.search(data.decode(name, "ignore")) else name
 
 
 def _decode(data: bytes, declared: str | None) -> DecodedText:

@@ -340,7 +340,7 @@ def test_an_original_is_kept_only_if_asked_and_read_anew(alice, monkeypatch):
     assert reparse(alice, "boats").status_code == 409
     work(alice)
     found = show(alice, again)
-    assert (found["state"], found["parser"], found["document_version"]) == ("done", "memos 2", 3)
+    assert (found["state"], found["parser"], found["document_version"]) == ("done", "memos 3", 3)
     assert found["has_original"]
     assert alice.client.delete(f"{DOCUMENTS}/boats?namespace=alice").json()["deleted"]
     assert nothing_is_kept()
@@ -349,7 +349,7 @@ def test_an_original_is_kept_only_if_asked_and_read_anew(alice, monkeypatch):
 _RENAMED = """
 import sys; sys.path.insert(0, sys.argv[1])
 from memory.parsers import read_file
-read_file.OWN_PARSER = "memos 2"
+read_file.OWN_PARSER = "memos 3"
 read_file.main()
 """
 
