@@ -111,8 +111,8 @@ class Mem0ViewSet(MemosViewSet):
             return scope, done, read.get_many(scope, done.memory_ids), left_out
         # Whoever may only write hears what it said itself: what is stored may have been corrected since.
         said = zip(done.outcomes, turns, strict=True)
-        own = [{"id": str(one.memory_id), "text": turn.text} for one, (_, turn) in said if one.accepted]
-        return scope, done, own, left_out
+        rows = [{"id": str(one.memory_id), "text": turn.text} for one, (_, turn) in said if one.accepted]
+        return scope, done, rows, left_out
 
     def search(self, where: Filter, values: Mapping[str, Any], *, top_k: int) -> list[dict[str, Any]]:
         """The memories that answer, with score."""

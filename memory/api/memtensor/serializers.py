@@ -118,7 +118,7 @@ def read_chat_time(text: str | None) -> datetime | None:
         with suppress(ValueError):
             return datetime.strptime(text, form).replace(tzinfo=UTC)
     with suppress(serializers.ValidationError):
-        return MomentField().run_validation(text)  # type: ignore[no-any-return]
+        return MomentField().run_validation(text)
     return None
 
 

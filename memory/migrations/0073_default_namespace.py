@@ -18,7 +18,7 @@ WHERE NOT k.all_namespaces AND (SELECT count(*) FROM memory_apikey_namespaces g 
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0068_import_messages")]
+    dependencies = [("memory", "0072_import_redacted")]
 
     operations = [
         migrations.AddField(
