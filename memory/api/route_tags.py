@@ -15,7 +15,8 @@ class RouteTag:
     paths: tuple[str, ...] = ()
 
 
-OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
+OPENAI = RouteTag("OpenAI", "Chat completions, responses and embeddings as OpenAI's API has them, with a memory")
+ANTHROPIC = RouteTag("Anthropic", "Messages as Anthropic's API has them, with a memory: for Claude Code and its like")
 HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for programs that use its clients")
 MEM0 = RouteTag("mem0", "mem0's API, hosted and open source, for programs that use its clients")
 MEMTENSOR = RouteTag("MemTensor", "MemTensor's MemOS API, for programs that speak it")
@@ -25,6 +26,7 @@ ROUTE_TAGS = (
         "query", "search", "retrieval", "answer", "chat", "why",
     )),
     OPENAI,
+    ANTHROPIC,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents", "document-files")),
     RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
     RouteTag("Imports", "Take in what other programs exported", ("imports", "uploads")),

@@ -41,7 +41,7 @@ from memory.types import session_of_day
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
 CONTEXT_HEADER = "X-MemOS-Context"
-_HEADERS = [
+HEADERS = [
     OpenApiParameter(
         NAMESPACE_HEADER,
         {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
@@ -97,33 +97,40 @@ class ChatCompletionViewSet(OpenAIViewSet):
             "4XX": OpenApiResponse(OpenAIErrorSerializer, "What the provider refused, as it said it."),
             "5XX": OpenApiResponse(OpenAIErrorSerializer, "The provider failed."),
         },
-        parameters=_HEADERS,
+        parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        asked = self._read_completion(request)
-        context = {CONTEXT_HEADER: _header(asked)}
+        asked = self.read_completion(request, request.data)
+        context = context_header(asked)
         if asked.body.get("stream"):
             return respond(request._request, self.access.actor, lambda: stream(asked), headers=context)
         with Slot(self.access.actor):
             give_connection_back()
-            content, content_type = complete(asked)
-        return HttpResponse(content, content_type=content_type, headers=context)
+            answer = complete(asked)
+        return HttpResponse(answer.content, content_type=answer.content_type, headers=context)
 
-    def _read_completion(self, request: Request) -> ChatCompletion:
-        values = self.valid(ChatCompletionSerializer, request.data)
+    def read_completion(self, request: Request, data: Mapping[str, Any], *, is_aside: bool = False) -> ChatCompletion:
+        """Reads the completion that `data` asks for, with its memory, in the namespace and session that the request
+        names. `is_aside` as of `ChatTurn`.
+        """
+        values = self.valid(ChatCompletionSerializer, data)
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
         place = _place(request, values)
-        namespace = place.namespace or only_namespace(self.access) or _missing_namespace()
+        namespace = self.name_namespace(request, values)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
         there = self.scope_if_there(namespace)
         # Before a namespace is made: a request that is refused makes none.
         model = choose_model(values["model"], there.namespace_id if there else None)
         scope = there or self.scope(namespace)
-        turn = ChatTurn(scope, place.session, values["messages"], timezone.now, beside)
+        turn = ChatTurn(scope, place.session, values["messages"], timezone.now, beside, is_aside)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]
-        return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
+        return ChatCompletion(turn, _strip_own_metadata(data), model, given)
+
+    def name_namespace(self, request: Request, values: Mapping[str, Any]) -> str:
+        """Returns the namespace that the request names, else the key's only one. Raises ValidationError."""
+        return _place(request, values).namespace or only_namespace(self.access) or _missing_namespace()
 
 
 @extend_schema(tags=[OPENAI.name])
@@ -210,9 +217,9 @@ def _strip_own_metadata(data: Any) -> dict[str, Any]:
     return {**others, "metadata": rest} if rest else others
 
 
-def _header(asked: ChatCompletion) -> str:
-    """As JSON in ASCII, as a header wants it."""
-    return json.dumps(context_of(asked), separators=(",", ":"))
+def context_header(asked: ChatCompletion) -> dict[str, str]:
+    """Returns the header that says what the model was given, as JSON in ASCII."""
+    return {CONTEXT_HEADER: json.dumps(context_of(asked), separators=(",", ":"))}
 
 
 def _model(name: str) -> dict[str, Any]:
