@@ -44,7 +44,7 @@ class CountedMessagesSerializer(serializers.Serializer):
     output_config = ObjectField(required=False, allow_null=True, default=None)
 
 
-class MessageSerializer(CountedMessagesSerializer):
+class AnthropicMessageSerializer(CountedMessagesSerializer):
     """A message of Anthropic's API. Fields that are not listed are taken and have no effect."""
 
     max_tokens = StrictIntegerField(min_value=1, help_text="How long the answer may be")

@@ -17,8 +17,8 @@ from memory.api.anthropic.errors import anthropic_exception_handler
 from memory.api.anthropic.request import list_counted, thinks, to_completion
 from memory.api.anthropic.serializers import (
     AnthropicErrorSerializer,
+    AnthropicMessageSerializer,
     CountedMessagesSerializer,
-    MessageSerializer,
     TokenCountSerializer,
 )
 from memory.api.anthropic.writer import MessageWriter
@@ -51,7 +51,7 @@ class MessageViewSet(ChatCompletionViewSet):
     @extend_schema(
         operation_id="create_message",
         summary="A message as Anthropic's API has it, with what is remembered, and remembered itself",
-        request=MessageSerializer,
+        request=AnthropicMessageSerializer,
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
             (200, "text/event-stream"): OpenApiTypes.STR,
@@ -62,7 +62,7 @@ class MessageViewSet(ChatCompletionViewSet):
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        values = self.valid(MessageSerializer, request.data)
+        values = self.valid(AnthropicMessageSerializer, request.data)
         asked = self._read_message(request, values)
         writer = MessageWriter(f"msg_{uuid.uuid4().hex}", asked.model.label, wants_thinking=thinks(request.data))
         if values["stream"]:
