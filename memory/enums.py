@@ -819,6 +819,7 @@ class ErrorCode(TextChoices):
     FORBIDDEN = "forbidden", "the key lacks the scope"
     NOT_FOUND = "not_found", "no such thing within the key's reach"
     MODEL_NOT_FOUND = "model_not_found", "no language model of that name is configured"
+    PREVIOUS_RESPONSE_NOT_FOUND = "previous_response_not_found", "the response to go on from is not kept"
     MODEL_NOT_CONFIGURED = "model_not_configured", "no language model is configured"
     METHOD_NOT_ALLOWED = "method_not_allowed", "the route does not know the method"
     REQUEST_TIMEOUT = "request_timeout", "the request did not arrive in time"

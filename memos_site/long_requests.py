@@ -10,7 +10,7 @@ from django.conf import settings
 from gunicorn.util import split_request_uri
 
 # Answers take long when a model writes them; a stream takes as long as its client reads.
-_ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
+_ANSWER = re.compile(r"/v1/(?:(?:answer|chat)(?P<stream>/stream)?(?:/completions)?|responses|messages)")
 _MEMTENSOR_ANSWER = re.compile(r"/product/chat/(?:complete|(?P<stream>stream))|/chat")
 # Who asks for jobs to end waits for them.
 _MEMTENSOR_WAITS = re.compile(r"/product/scheduler/wait(?:/stream)?")

@@ -558,8 +558,9 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
 MEMOS_LLM_RELAY_IDLE_SECONDS = env.number(
     "MEMOS_LLM_RELAY_IDLE_SECONDS",
     900.0,
-    "Seconds that a completion which is passed on (`/v1/chat/completions`) may send nothing: before its first byte and "
-    "between two. How long it takes in all is not bounded; one that is not streamed sends nothing before its end.",
+    "Seconds that a completion which is passed on (`/v1/chat/completions`, `/v1/responses`, `/v1/messages`) may send "
+    "nothing: before its first byte and between two. How long it takes in all is not bounded; one that is not streamed "
+    "sends nothing before its end.",
     minimum=0.1,
     maximum=86_400,
 )

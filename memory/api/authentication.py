@@ -41,7 +41,11 @@ class KeyAuthentication(BaseAuthentication):
         scheme, _, token = header.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise AuthenticationFailed("Send the key as `Authorization: Bearer mos_…`.")
-        access = self.access_of(token.strip())
+        return self.let_in(request, token.strip())
+
+    def let_in(self, request: Request, token: str) -> tuple[Access, str]:
+        """Lets the bearer of the token in. Raises AuthenticationFailed."""
+        access = self.access_of(token)
         request._request.key_label = access.actor  # type: ignore[attr-defined]
         return self._let_in(access)
 

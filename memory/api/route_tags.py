@@ -18,7 +18,10 @@ class RouteTag:
 
 
 OPENAI = RouteTag(
-    "OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it", maker="openai"
+    "OpenAI", "Chat completions, responses and embeddings as OpenAI's API has them, with a memory", maker="openai"
+)
+ANTHROPIC = RouteTag(
+    "Anthropic", "Messages as Anthropic's API has them, with a memory: for Claude Code and its like", maker="anthropic"
 )
 HINDSIGHT = RouteTag(
     "Hindsight", "The core routes of hindsight's API, for programs that use its clients", maker="hindsight"
@@ -31,6 +34,7 @@ ROUTE_TAGS = (
         "query", "search", "retrieval", "answer", "chat", "why",
     )),
     OPENAI,
+    ANTHROPIC,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents", "document-files")),
     RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
     RouteTag("Imports", "Take in what other programs exported", ("imports", "uploads")),

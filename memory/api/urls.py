@@ -2,12 +2,14 @@
 
 from django.urls import path
 
+from memory.api.anthropic.views import MessageViewSet
 from memory.api.hindsight.views import BankViewSet
 from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
 from memory.api.memtensor import urls as memtensor
 from memory.api.route_tags import MAKERS
+from memory.api.openai_responses.views import ResponseViewSet
 from memory.api.views import health
 from memory.api.views.activation import ActivationViewSet
 from memory.api.views.adapters import AdapterViewSet
@@ -19,6 +21,7 @@ from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
 from memory.api.views.cube_files import CubeFileViewSet
 from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
+from memory.api.views.embeddings import EmbeddingViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
@@ -103,6 +106,11 @@ urlpatterns = [
     path("v1/chat", ChatViewSet.as_view({"post": "create"})),
     path("v1/chat/stream", ChatViewSet.as_view({"post": "stream"})),
     path("v1/chat/completions", ChatCompletionViewSet.as_view({"post": "create"})),
+    path("v1/responses", ResponseViewSet.as_view({"post": "create"})),
+    path("v1/responses/<str:response_id>", ResponseViewSet.as_view({"get": "retrieve"})),
+    path("v1/messages", MessageViewSet.as_view({"post": "create"})),
+    path("v1/messages/count_tokens", MessageViewSet.as_view({"post": "count"})),
+    path("v1/embeddings", EmbeddingViewSet.as_view({"post": "create"})),
     path("v1/models", ModelViewSet.as_view({"get": "show_all"})),
     path("v1/models/<path:model>", ModelViewSet.as_view({"get": "retrieve"})),
     path("v1/why", WhyViewSet.as_view({"post": "create"})),

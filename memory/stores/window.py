@@ -10,6 +10,7 @@ import orjson
 from django.conf import settings
 
 from memory.errors import RedisAway, WindowUnavailable
+from memory.stores import responses
 from memory.stores.redis import Step, call, together
 from memory.types import WindowMessage
 
@@ -69,8 +70,8 @@ def read(namespace_id: int, session: str) -> list[WindowMessage]:
 
 
 def forget(namespace_id: int, session: str) -> int:
-    """Removes the window; says how many keys that were. Raises WindowUnavailable."""
-    return int(_call_window(lambda client: client.delete(_key(namespace_id, session))))
+    """Removes the window, and the responses to go on from; says how many keys that were. Raises WindowUnavailable."""
+    return int(_call_window(lambda client: client.delete(*_keys(namespace_id, session))))
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
@@ -111,8 +112,8 @@ def remove(namespace_id: int, session: str, memory_ids: Collection[str]) -> int:
 
 
 def exists(namespace_id: int, session: str) -> int:
-    """How many keys the window has (0 or 1). Raises WindowUnavailable."""
-    return int(_call_window(lambda client: client.exists(_key(namespace_id, session))))
+    """How many keys `forget` would remove (0 to 2). Raises WindowUnavailable."""
+    return int(_call_window(lambda client: client.exists(*_keys(namespace_id, session))))
 
 
 def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
@@ -130,6 +131,10 @@ def _key(namespace_id: int, session: str) -> str:
     digest = hashlib.blake2b(session.encode(), digest_size=16).hexdigest()
     # The 1 is the version of what a message holds.
     return f"memos:l1:1:{namespace_id}:{digest}"
+
+
+def _keys(namespace_id: int, session: str) -> tuple[str, str]:
+    return _key(namespace_id, session), responses.key_of(namespace_id, session)
 
 
 def _call_window(operation: Any) -> Any:

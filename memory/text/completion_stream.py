@@ -44,7 +44,7 @@ class Completion:
     @property
     def is_cut_off(self) -> bool:
         """Tells whether the answer ended before its end."""
-        return self.finish.casefold() in _CUT_OFF
+        return means_cut_off(self.finish)
 
     def read(self, said: Any, *, name: str = "delta") -> None:
         """Reads a chunk, or with the name `message` a whole answer."""
@@ -69,6 +69,11 @@ class Completion:
                 self.pieces += list_texts(message.get("content"))
             if isinstance(choice.get("finish_reason"), str):
                 self.finish = choice["finish_reason"]
+
+
+def means_cut_off(finish: str) -> bool:
+    """Tells whether an answer that ended for this reason ended before its end."""
+    return finish.casefold() in _CUT_OFF
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -105,15 +110,22 @@ class EventReader:
             yield from self.cut(b"\n\n")
 
     def _read(self, event: bytes) -> None:
-        data = b"\n".join(line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:"))
-        if data == _END:
+        if _data_of(event) == _END:
             self.is_over = True
-            return
-        try:
-            self.completion.read(orjson.loads(data))
-        except orjson.JSONDecodeError:
-            # A comment, or nothing that a chat completion has: it passes by.
-            return
+        else:
+            self.completion.read(read_data(event))
+
+
+def read_data(event: bytes) -> Any:
+    """Returns the JSON that an event has; None for a comment, or what is nothing that a chat completion has."""
+    try:
+        return orjson.loads(_data_of(event))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _data_of(event: bytes) -> bytes:
+    return b"\n".join(line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:"))
 
 
 def _end_of_event(data: bytes) -> int:

@@ -16,13 +16,18 @@ from memory.models import Memory
 from tests.docs.pages import DOCS, ROOT, blocks
 from tests.providers.upstream import serving_upstream, streamed, whole
 
+CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
+# The programs of each page by the package that they use, and what runs them.
+PYTHON = {
+    "openai-clients": {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS},
+    "responses-and-messages": {"openai": CLIENTS, "agents": CLIENTS, "anthropic": CLIENTS},
+}
 PROGRAMS = {
-    re.search(r"from (\w+)", block.text.replace("from openai import AsyncOpenAI", ""))[1]: block.text  # type: ignore[index]
-    for block in blocks((DOCS / "guides" / "openai-clients.md").read_text("utf-8"))
+    (page, re.search(r"from (\w+)", block.text.replace("from openai import AsyncOpenAI", ""))[1]): block.text  # type: ignore[index]
+    for page in PYTHON
+    for block in blocks((DOCS / "guides" / f"{page}.md").read_text("utf-8"))
     if block.language == "python"
 }
-CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
-PYTHON = {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS}
 SECONDS = 500
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,21 +45,22 @@ def model_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable[[str], str]:
-    """Runs a program of the guide and returns what it prints."""
+def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable[[str, str], str]:
+    """Runs a program of a guide and returns what it prints."""
     settings.MEMOS_LLM_ENABLED = True
     settings.MEMOS_LLM_PROVIDER = "llamacpp"
     settings.MEMOS_LLM_BASE_URL = model_url
     settings.MEMOS_LLM_MODEL = "smollm2"
     settings.MEMOS_LLM_TIMEOUT_SECONDS = SECONDS
 
-    def run_(name: str) -> str:
-        if not PYTHON[name].exists():
+    def run_(page: str, name: str) -> str:
+        python = PYTHON[page][name]
+        if not python.exists():
             pytest.skip(f"{name} is not installed: make install-clients")
-        program = PROGRAMS[name].replace("http://127.0.0.1:8000", live_server.url)
+        program = PROGRAMS[page, name].replace("http://127.0.0.1:8000", live_server.url)
         environment = {"PATH": os.environ["PATH"], "MEMOS_API_KEY": alice.token, "NO_PROXY": "127.0.0.1"}
         done = subprocess.run(
-            [str(PYTHON[name]), "-c", program],
+            [str(python), "-c", program],
             env=environment,
             capture_output=True,
             text=True,
@@ -84,11 +90,11 @@ def check_turns(request: pytest.FixtureRequest, tenant: Any, session: str, *, pa
 
 
 def test_the_guide_has_a_program_for_each():
-    assert set(PROGRAMS) == set(PYTHON)
+    assert set(PROGRAMS) == {(page, name) for page, names in PYTHON.items() for name in names}
 
 
 def test_openai(request, run, alice):
-    printed = run("openai")
+    printed = run("openai-clients", "openai")
 
     said = Memory.objects.in_scope(alice.scope).get(text="My cat is called Luna.")
     # The window has told both turns: `memory_ids` names them.
@@ -99,5 +105,19 @@ def test_openai(request, run, alice):
 
 @pytest.mark.parametrize(("name", "pairs"), [("langchain_openai", 2), ("agents", 1)])
 def test_packages_that_build_on_it(request, run, alice, name, pairs):
-    assert run(name).strip()
+    assert run("openai-clients", name).strip()
     check_turns(request, alice, "cats", pairs=pairs)
+
+
+def test_responses(request, run, alice):
+    printed = run("responses-and-messages", "openai")
+
+    # The talk goes on in the session of the response, whose turns the model is told as messages.
+    assert "in: user:ann\ndimensions: " in printed
+    check_turns(request, alice, "user:ann", pairs=2)
+
+
+@pytest.mark.parametrize(("name", "session", "pairs"), [("agents", "cats", 1), ("anthropic", "user:ann", 2)])
+def test_packages_that_speak_responses_and_messages(request, run, alice, name, session, pairs):
+    assert run("responses-and-messages", name).strip()
+    check_turns(request, alice, session, pairs=pairs)

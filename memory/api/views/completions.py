@@ -42,7 +42,7 @@ from memory.types import compose_name, session_of_day
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
 CONTEXT_HEADER, GATE_HEADER = "X-MemOS-Context", "X-MemOS-Gate"
-_HEADERS = [
+HEADERS = [
     OpenApiParameter(
         NAMESPACE_HEADER,
         {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
@@ -99,25 +99,28 @@ class ChatCompletionViewSet(OpenAIViewSet):
             "4XX": OpenApiResponse(OpenAIErrorSerializer, "What the provider refused, as it said it."),
             "5XX": OpenApiResponse(OpenAIErrorSerializer, "The provider failed."),
         },
-        parameters=_HEADERS,
+        parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        asked = self._read_completion(request)
-        context = {CONTEXT_HEADER: _to_header(context_of(asked))}
+        asked = self.read_completion(request, request.data)
+        context = context_header(asked)
         if asked.body.get("stream"):
             return respond(request._request, self.access.actor, lambda: stream(asked), headers=context)
         with Slot(self.access.actor):
             give_connection_back()
-            content, content_type, remembered = complete(asked)
-        if remembered.gate:
-            context[GATE_HEADER] = _to_header(remembered.gate)
-        return HttpResponse(content, content_type=content_type, headers=context)
+            answer = complete(asked)
+        if answer.memos["gate"]:
+            context[GATE_HEADER] = _to_header(answer.memos["gate"])
+        return HttpResponse(answer.content, content_type=answer.content_type, headers=context)
 
-    def _read_completion(self, request: Request) -> ChatCompletion:
-        values = self.valid(ChatCompletionSerializer, request.data)
+    def read_completion(self, request: Request, data: Mapping[str, Any], *, is_aside: bool = False) -> ChatCompletion:
+        """Reads the completion that `data` asks for, with its memory, in the namespace and session that the request
+        names. `is_aside` as of `ChatTurn`.
+        """
+        values = self.valid(ChatCompletionSerializer, data)
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
-        namespace = _name_namespace(request, values) or default_namespace(self.access) or _missing_namespace()
+        namespace = self.name_namespace(request, values)
         now = self.now_in(namespace)
         session = _name_session(request, values, now)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
@@ -125,10 +128,16 @@ class ChatCompletionViewSet(OpenAIViewSet):
         # Before a namespace is made: a request that is refused makes none.
         model = choose_model(values["model"], there.namespace_id if there else None)
         scope = there or self.scope(namespace)
-        turn = ChatTurn(scope, session, values["messages"], partial(timezone.localtime, timezone=now.tzinfo), beside)
+        clock = partial(timezone.localtime, timezone=now.tzinfo)
+        turn = ChatTurn(scope, session, values["messages"], clock, beside, is_aside)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]
-        return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
+        return ChatCompletion(turn, _strip_own_metadata(data), model, given)
+
+    def name_namespace(self, request: Request, values: Mapping[str, Any]) -> str:
+        """Returns the namespace that the request names, else the key's default. Raises ValidationError."""
+        named = _read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
+        return named or default_namespace(self.access) or _missing_namespace()
 
 
 @extend_schema(tags=[OPENAI.name])
@@ -146,10 +155,6 @@ class ModelViewSet(OpenAIViewSet):
     @extend_schema(operation_id="retrieve_model", summary="One chat model", responses={200: ModelSerializer})
     def retrieve(self, request: Request, model: str) -> Response:
         return Response(_model(choose_model(model).label))
-
-
-def _name_namespace(request: Request, values: Mapping[str, Any]) -> str | None:
-    return _read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
 
 
 def _name_session(request: Request, values: Mapping[str, Any], now: datetime) -> str:
@@ -209,8 +214,13 @@ def _strip_own_metadata(data: Any) -> dict[str, Any]:
     return {**others, "metadata": rest} if rest else others
 
 
+def context_header(asked: ChatCompletion) -> dict[str, str]:
+    """Returns the header that says what the model was given."""
+    return {CONTEXT_HEADER: _to_header(context_of(asked))}
+
+
 def _to_header(value: Any) -> str:
-    """As JSON in ASCII, as a header wants it."""
+    """Writes a value as JSON in ASCII, as a header wants it."""
     return json.dumps(value, separators=(",", ":"))
 
 

@@ -19,6 +19,11 @@ _REPLACEMENTS: Final[dict[str, str | None]] = {
     "top_p": None,
     "presence_penalty": None,
     "frequency_penalty": None,
+    "top_k": None,
+    "reasoning_effort": None,
+    "verbosity": None,
+    "parallel_tool_calls": None,
+    "stream_options": None,
 }
 _REFUSES = re.compile(
     r"(un|not )supported|n[o'’]t support|un(recognized|recognised|known|expected)|extra|forbidden"

@@ -16,7 +16,7 @@ from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holder import Erased
 from memory.services.summaries import condense
-from memory.stores import asked, probes, window, working
+from memory.stores import asked, probes, responses, window, working
 
 # Sessions that one transaction deals with.
 AT_ONCE = 100
@@ -98,7 +98,10 @@ def count_windows(erased: Erased) -> int:
 
 
 def clear_windows(erased: Erased) -> int:
-    """Takes the messages of erased memories out of the windows; returns how many. Raises WindowUnavailable."""
+    """Takes the messages of erased memories out of the windows; returns how many. Raises WindowUnavailable.
+
+    Responses that a talk could go on from are forgotten with their session: they hold all that was said in it.
+    """
     namespace_id = erased.scope.namespace_id
     recent = ErasedMemory.objects.in_scope(erased.scope).filter(
         erasure_id=erased.id, memory_id__gte=_first_id(erased.asked_at - _MAY_BE_ON_ITS_WAY)
@@ -106,6 +109,10 @@ def clear_windows(erased: Erased) -> int:
     ids = [str(identity) for identity in recent.values_list("memory_id", flat=True)]
     for start in range(0, len(ids), 10_000):
         window.refuse(namespace_id, ids[start : start + 10_000])
+    try:
+        responses.forget(namespace_id, list(_of(erased).values_list("session", flat=True)))
+    except RedisAway as error:
+        raise WindowUnavailable("Responses that a talk goes on from (Redis) do not answer.") from error
     return sum(window.remove(namespace_id, session, held) for session, held in _in_windows(erased))
 
 

@@ -37,8 +37,17 @@ class ChatCompletion:
         return {**self.body, "messages": messages_with(self.turn, self.given)}
 
 
-def complete(asked: ChatCompletion) -> tuple[bytes, str, RememberedChat]:
-    """Returns the model's answer as it came, its content type, and what is remembered of the turn.
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """Holds a model's answer as it came; `memos` says what the model was given and what is remembered."""
+
+    content: bytes
+    content_type: str
+    memos: dict[str, Any]
+
+
+def complete(asked: ChatCompletion) -> WholeAnswer:
+    """Returns the model's answer; the turn is remembered.
 
     Where there is none, or it is cut off, the question is remembered alone. Raises as `relay` and its answer do.
     """
@@ -50,7 +59,8 @@ def complete(asked: ChatCompletion) -> tuple[bytes, str, RememberedChat]:
         except LLMUnavailable:
             _remember(asked)
             raise
-        return content, answer.content_type, _remember(asked, answer)
+        remembered = _remember(asked, answer)
+        return WholeAnswer(content, answer.content_type, _describe(asked, remembered))
 
 
 def stream(asked: ChatCompletion) -> Generator[bytes]:
@@ -104,15 +114,19 @@ def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: Remem
         **completion.head,
         "object": "chat.completion.chunk",
         "choices": [{"index": 0, "delta": {}, "finish_reason": None}],
-        "memos": {
-            **context_of(asked),
-            "remembered": {
-                "user": str(remembered.question) if remembered.question else None,
-                "assistant": str(remembered.answer) if remembered.answer else None,
-            },
-            "gate": list(remembered.gate),
-            "degraded": [*(asked.given.degraded if asked.given else ()), *remembered.degraded],
+        "memos": _describe(asked, remembered),
+    }
+
+
+def _describe(asked: ChatCompletion, remembered: RememberedChat) -> dict[str, Any]:
+    return {
+        **context_of(asked),
+        "remembered": {
+            "user": str(remembered.question) if remembered.question else None,
+            "assistant": str(remembered.answer) if remembered.answer else None,
         },
+        "gate": list(remembered.gate),
+        "degraded": [*(asked.given.degraded if asked.given else ()), *remembered.degraded],
     }
 
 

@@ -24,6 +24,7 @@ from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
+from memory.text.reminders import remove_reminders
 from memory.text.thinking import remove_thinking
 from memory.text.transcripts import MAX_TEXT_CHARS
 from memory.text.verbatim import is_quoted
@@ -45,7 +46,7 @@ class ChatTurn:
     answer.
 
     `beside`: namespaces that are searched as well; the turn is remembered in `scope` alone. `speaker`: the name of the
-    person who says it, "" when the message names no one.
+    person who says it, "" when the message names no one. `is_aside`: a client asks for itself, and nobody says it.
     """
 
     scope: Scope
@@ -53,12 +54,15 @@ class ChatTurn:
     messages: Sequence[Message]
     clock: Callable[[], datetime]
     beside: Sequence[Scope] = ()
+    is_aside: bool = False
 
     @property
     def question(self) -> str:
-        """Returns the user's last message; "" if that is no text."""
+        """Returns the user's last message; "" if that is no text, or nobody says it."""
         place = find_last_said(self.messages)
-        return "" if place is None else text_of(self.messages[place]).replace("\0", "").strip()
+        if place is None or self.is_aside:
+            return ""
+        return remove_reminders(text_of(self.messages[place])).replace("\0", "").strip()
 
     @property
     def speaker(self) -> str:

@@ -82,7 +82,7 @@ def test_a_bank_is_deleted(live_server: Any, alice: Any):
 import os
 from hindsight_client import Hindsight
 
-client = Hindsight(base_url="http://127.0.0.1:8000", api_key=os.environ["MEMOS_KEY"])
+client = Hindsight(base_url="http://127.0.0.1:8000", api_key=os.environ["MEMOS_API_KEY"])
 client.retain("alice", "The ferry leaves at nine.")
 for _ in range(2):
     client.delete_bank("alice")

@@ -199,7 +199,7 @@ def test_a_project_and_a_timestamp_of_the_python_client(live_server: Any, alice:
 import json, os
 from mem0 import MemoryClient
 
-client = MemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+client = MemoryClient(api_key=os.environ["MEMOS_API_KEY"], host="http://127.0.0.1:8000")
 client.update_project(custom_instructions="Names only.")
 client.project.update(custom_categories=[{"food": "What they eat"}])
 told = {"project": client.project.get(fields=["custom_instructions", "custom_categories"])}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
+from memory.api.openai_responses.serializers import ObjectField, ObjectsField
+from memory.api.serializers.completions import CUBES, NAMESPACE, SESSION, MessagesField
+from memory.api.serializers.errors import OpenAIErrorBodySerializer
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
+class SystemField(serializers.Field):
+    """A text, or blocks of text."""
+
+    default_error_messages = {"invalid": "must be a text or a list of blocks."}
+
+    def to_internal_value(self, data: object) -> object:
+        if not isinstance(data, str | list):
+            self.fail("invalid")
+        return data
+
+
+class CountedMessagesSerializer(serializers.Serializer):
+    """Messages of Anthropic's API whose tokens are counted. Fields that are not listed are taken."""
+
+    model = StrictCharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        default="",
+        help_text="`provider/model` as `/v1/models` lists it; left out or `default`: the first of them",
+    )
+    messages = MessagesField()
+    system = SystemField(required=False, allow_null=True, default=None)
+    tools = ObjectsField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Tools with an `input_schema`. Those that Anthropic itself runs are left out",
+    )
+    tool_choice = ObjectField(required=False, allow_null=True, default=None)
+    thinking = ObjectField(required=False, allow_null=True, default=None)
+    output_config = ObjectField(required=False, allow_null=True, default=None)
+
+
+class AnthropicMessageSerializer(CountedMessagesSerializer):
+    """A message of Anthropic's API. Fields that are not listed are taken and have no effect."""
+
+    max_tokens = StrictIntegerField(min_value=1, help_text="How long the answer may be")
+    stream = StrictBooleanField(required=False, allow_null=True, default=False)
+    stop_sequences = serializers.ListField(child=StrictCharField(), required=False, allow_null=True, default=None)
+    metadata = ObjectField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text=f"`user_id`: who is served. `{NAMESPACE}`, `{SESSION}` and `{CUBES}`, where no header names them",
+    )
+
+
+class TokenCountSerializer(serializers.Serializer):
+    input_tokens = serializers.IntegerField(help_text="As `MEMOS_TOKENIZER` counts, without what MemOS adds")
+
+
+class AnthropicErrorSerializer(serializers.Serializer):
+    type = serializers.CharField(help_text="`error`")
+    error = OpenAIErrorBodySerializer()

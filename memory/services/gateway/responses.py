@@ -1,0 +1,83 @@
+"""Keeps responses for the requests that go on from them, as long as what they tell still stands."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from memory.enums import ErrorCode, MemoryState
+from memory.errors import InvalidInput, RedisAway
+from memory.models.sql import fetch, uuid_array
+from memory.stores import responses
+from memory.stores.responses import KEPT_SECONDS, StoredResponse, name_response
+from memory.types import Scope
+
+__all__ = ["ResponseUnknown", "StoredResponse", "find_latest", "find_response", "keep_response", "name_response"]
+
+log = logging.getLogger("memos.gateway")
+
+_SAY_NOW = f"""
+SELECT id::text, md5(text) FROM memory_memory
+WHERE namespace_id = %(namespace_id)s AND id = ANY(%(ids)s::uuid[]) AND state = '{MemoryState.ACTIVE.value}'
+"""  # noqa: S608 - put together from constants
+
+
+class ResponseUnknown(InvalidInput):
+    """No response of that name is kept; the status and the code are those of OpenAI's API."""
+
+    code = ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND.value
+
+    def __init__(self, response_id: str, *, field: str) -> None:
+        super().__init__(
+            f"There is no response {response_id!r}: one is kept for {KEPT_SECONDS // 3600} hours, unless `store` is "
+            "false, the talk is long, or something in it was corrected or deleted. Send the whole talk as `input`.",
+            detail={"field": field},
+        )
+
+
+def find_response(scope: Scope, name: str) -> StoredResponse | None:
+    """Finds the response; None when it is not kept, or what is remembered of its talk no longer says the same."""
+    try:
+        found = responses.read(scope.namespace_id, name)
+    except RedisAway:
+        return None
+    return found if found and _say_now(scope, found.told) == found.told else None
+
+
+def find_latest(scope: Scope, session: str) -> StoredResponse | None:
+    """Finds the session's latest response, as `find_response` does."""
+    try:
+        name = responses.find_latest(scope.namespace_id, session)
+    except RedisAway:
+        return None
+    return find_response(scope, name) if name else None
+
+
+def keep_response(
+    scope: Scope,
+    name: str,
+    *,
+    session: str,
+    body: Mapping[str, Any],
+    items: Sequence[Mapping[str, Any]],
+    memory_ids: Collection[str],
+    before: StoredResponse | None,
+) -> bool:
+    """Keeps the response with all items of its talk, and what the memories of the talk say; tells whether it could.
+
+    `memory_ids`: what was remembered of it. `before`: the response that it goes on from.
+    """
+    ids = {*memory_ids, *(before.told if before else ())}
+    try:
+        return responses.keep(scope.namespace_id, name, StoredResponse(session, body, items, _say_now(scope, ids)))
+    except RedisAway as error:
+        log.warning("a response is not kept", extra={"reason": str(error)})
+        return False
+
+
+def _say_now(scope: Scope, ids: Collection[str]) -> dict[str, str]:
+    """Maps the ids of memories that are told to digests of what they say."""
+    if not ids:
+        return {}
+    return dict(fetch(_SAY_NOW, {"namespace_id": scope.namespace_id, "ids": uuid_array(list(ids))}, prepared=True))
