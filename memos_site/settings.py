@@ -482,6 +482,18 @@ MEMOS_LLM_ALLOWED_MODELS = env.words(
     "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`; empty: any of a provider "
     "that is set up.",
 )
+MEMOS_LLM_MODEL_NAMES = env.pairs(
+    "MEMOS_LLM_MODEL_NAMES",
+    "Names that clients may ask for, and the models that answer to them, such as `gpt-4o=ollama/qwen2.5:7b`; without "
+    "a provider it is a model of MEMOS_LLM_PROVIDER.",
+)
+MEMOS_LLM_MEMORY_PLACE = env.pairs(
+    "MEMOS_LLM_MEMORY_PLACE",
+    "Where completions that are passed on have the memories, by provider or `provider/model`, such as `vllm=system`: "
+    "in messages of their own (`apart`), in the first message of the system and the last of the user (`system`), or "
+    "all in the last of the user (`user`). For others apart, and folded like this once the model refuses it.",
+    choices=("apart", "system", "user"),
+)
 MEMOS_OLLAMA_BASE_URL = env.text(
     "MEMOS_OLLAMA_BASE_URL", "", "Address of the provider `ollama`.", shown="http://127.0.0.1:11434/v1"
 )

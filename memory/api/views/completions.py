@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ from memory.services.gateway.completions import ChatCompletion, complete, contex
 from memory.services.gateway.models import choose_model, list_models
 from memory.services.gateway.turns import ChatTurn, recall
 from memory.services.tenancy.namespaces import only_namespace
-from memory.types import session_of_day
+from memory.text.completion_messages import Message, hash_beginning
 
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
@@ -52,7 +52,8 @@ _HEADERS = [
         SESSION_HEADER,
         {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
         OpenApiParameter.HEADER,
-        description=f"The conversation; without it `metadata.{SESSION}`, then that of the `user`, then that of the day",
+        description=f"The conversation; without it `metadata.{SESSION}`, then that of the `user`, then that of its "
+        "first messages",
     ),
     OpenApiParameter(
         CUBES_HEADER,
@@ -140,12 +141,13 @@ class ModelViewSet(OpenAIViewSet):
 
     @extend_schema(operation_id="retrieve_model", summary="One chat model", responses={200: ModelSerializer})
     def retrieve(self, request: Request, model: str) -> Response:
-        return Response(_model(choose_model(model).label))
+        chosen = choose_model(model)
+        return Response(_model(model if model in list_models() else chosen.label))
 
 
 @dataclass(frozen=True, slots=True)
 class _Addressed:
-    """Where the request says that it belongs; `namespace` is None where it does not."""
+    """Holds where the request says that it belongs; `namespace` is None where it does not."""
 
     namespace: str | None
     session: str
@@ -153,7 +155,8 @@ class _Addressed:
 
 def _place(request: Request, values: Mapping[str, Any]) -> _Addressed:
     metadata = values["metadata"] or {}
-    session = _read_name(request, SESSION_HEADER, metadata, SESSION) or _session_of(values["user"])
+    named = _read_name(request, SESSION_HEADER, metadata, SESSION)
+    session = named or _session_of(values["user"], values["messages"], request.user.actor)
     return _Addressed(_read_name(request, NAMESPACE_HEADER, metadata, NAMESPACE), session)
 
 
@@ -185,10 +188,11 @@ def _read_cubes(request: Request, metadata: Mapping[str, Any]) -> list[uuid.UUID
         raise ValidationError({place: error.detail}) from error
 
 
-def _session_of(user: str | None) -> str:
-    """The session of a user, the same every day; without one, that of the day."""
+def _session_of(user: str | None, messages: Sequence[Message], actor: str) -> str:
+    """Returns the session of the user; without one, that of the conversation, which the actor and its first messages
+    tell apart from others."""
     if not user:
-        return session_of_day(timezone.now())
+        return f"chat:{hash_beginning(messages, actor)}"
     name = f"user:{user}"
     return name if len(name) <= MAX_NAME else f"user:{hashlib.sha256(user.encode()).hexdigest()}"
 
@@ -211,9 +215,10 @@ def _strip_own_metadata(data: Any) -> dict[str, Any]:
 
 
 def _header(asked: ChatCompletion) -> str:
-    """As JSON in ASCII, as a header wants it."""
+    """Writes it as JSON in ASCII, as a header wants it."""
     return json.dumps(context_of(asked), separators=(",", ":"))
 
 
 def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": name.partition("/")[0]}
+    provider, _, own = name.partition("/")
+    return {"id": name, "object": "model", "created": 0, "owned_by": provider if own else "memos"}

@@ -1,5 +1,5 @@
-"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for parameters
-that the model does not take."""
+"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for what is
+remembered and parameters that the model does not take."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from memory.providers.chat.faults import Endpoint, explain_failures, no_completi
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.parameters import ask_as_wanted
+from memory.providers.chat.placement import ask_where_taken
 from memory.providers.chat.replies import estimate_completion, ms_since
 from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
-from memory.text.completion_messages import text_of
+from memory.text.completion_messages import AddedMemory, text_of
 from memory.text.completion_stream import Completion, EventReader
 from memory.text.tokens import count_tokens
 
@@ -85,16 +86,18 @@ class RelayedAnswer:
 
 
 @contextmanager
-def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | None = None) -> Iterator[RelayedAnswer]:
-    """Sends `body`, with the model's own name in it, to the slot of `slot_plan`. Leaving the block ends the call at the
-    provider.
+def relay(
+    model: ChatModel, body: Mapping[str, Any], *, added: AddedMemory | None = None, slot_plan: SlotPlan | None = None
+) -> Iterator[RelayedAnswer]:
+    """Sends `body`, with the model's own name in it and what is `added` to its messages, to the slot of `slot_plan`.
+    Leaving the block ends the call at the provider.
 
     The answer may be silent for MEMOS_LLM_RELAY_IDLE_SECONDS, and take any time in all. Raises PassedOnError for an
     error of the provider, LLMUnavailable when it does not answer, here or while the answer is read, and what a receiver
     of `call_planned` refuses the call with.
     """
     with guard_of(model.label, model.endpoint.base_url).admit():
-        planned = _plan(model, body)
+        planned = _plan(model, {**body, "messages": added.add_to(body["messages"]) if added else body["messages"]})
         call_planned.send(sender=ChatModel, call=planned)
         started = time.monotonic()
         status, timed_out = ModelCallStatus.FAILED, False
@@ -105,7 +108,7 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
                 prepare_slot(slot_plan) as slot,
                 _explain_failures(model, planned),
                 _passing_on(model),
-                _open(model, {**body, **slot.fields, "model": model.name}) as response,
+                _open(model, {**body, **slot.fields, "model": model.name}, added) as response,
             ):
                 answer = RelayedAnswer(response, model.endpoint, started=started)
                 given = slot.tokens
@@ -126,15 +129,16 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
 
 
 @contextmanager
-def _open(model: ChatModel, body: Mapping[str, Any]) -> Iterator[httpx2.Response]:
-    """Opens the answer to the body, in the form that the model wants."""
+def _open(model: ChatModel, body: Mapping[str, Any], added: AddedMemory | None) -> Iterator[httpx2.Response]:
+    """Opens the answer to the body and what is added, in the form that the model wants."""
     import httpx2  # noqa: PLC0415 - with openai, for those who use it
 
     timeout = httpx2.Timeout(settings.MEMOS_LLM_RELAY_IDLE_SECONDS, connect=model.timeout)
     create = model.relay_client.chat.completions.with_streaming_response.create
     with ExitStack() as opened:
-        response = ask_as_wanted(
-            lambda sent: opened.enter_context(
+
+        def ask(sent: dict[str, Any]) -> Any:
+            return opened.enter_context(
                 create(
                     model=model.name,
                     messages=[],
@@ -144,8 +148,10 @@ def _open(model: ChatModel, body: Mapping[str, Any]) -> Iterator[httpx2.Response
                     extra_headers={"Accept-Encoding": "identity"},
                     timeout=timeout,
                 )
-            ),
-            body,
+            )
+
+        response = ask_where_taken(
+            lambda messages: ask_as_wanted(ask, {**body, "messages": messages}), model.endpoint, body["messages"], added
         )
         yield response.http_response
 
