@@ -565,6 +565,36 @@ def test_a_stream_that_falls_silent_is_left_and_is_half_an_answer(alice, upstrea
     assert [role for _, role, _ in turns(alice)] == ["user"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_silent_stream_is_kept_open_and_ends_when_its_reader_leaves(alice, upstream, monkeypatch):
+    monkeypatch.setattr("memory.providers.chat.relay.PING_SECONDS", 0.01)
+    reply = streamed("The shop", " is in Lyon.", before_last=threading.Event())
+    upstream.answer = lambda _: reply
+    ended = heard(call_ended)
+    answer = alice.post(ROUTE, ASKED | {"stream": True})
+    came = iter(answer.streaming_content)
+    while next(came) != b": ping\n\n":
+        pass
+    assert next(came) == b": ping\n\n"
+    answer.close()
+    reply.before_last.set()
+
+    assert ended[0].status == "cancelled"
+    assert [role for _, role, _ in turns(alice)] == ["user"]
+
+
+def test_comments_stand_between_events_and_change_none(alice, upstream, monkeypatch):
+    monkeypatch.setattr("memory.providers.chat.relay.PING_SECONDS", 0.01)
+    reply = streamed("The shop is", " in Lyon.", before_last=threading.Event(), waits=0.3)
+    upstream.answer = lambda _: reply
+    came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+
+    without = came.replace(b": ping\n\n", b"")
+    assert len(without) < len(came)
+    assert without.startswith(reply.content.removesuffix(b"data: [DONE]\n\n"))
+    assert last_chunk(without)["memos"]["remembered"]["assistant"]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, settings, stream):
     settings.MEMOS_LLM_TIMEOUT_SECONDS = 0.1

@@ -37,6 +37,7 @@ from memory.services.gateway.models import choose_model, list_models
 from memory.services.gateway.turns import ChatTurn, recall
 from memory.services.tenancy.namespaces import only_namespace
 from memory.text.completion_messages import Message, hash_beginning
+from memory.types import Access
 
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
@@ -154,6 +155,7 @@ class _Addressed:
 
 
 def _place(request: Request, values: Mapping[str, Any]) -> _Addressed:
+    assert isinstance(request.user, Access)
     metadata = values["metadata"] or {}
     named = _read_name(request, SESSION_HEADER, metadata, SESSION)
     session = named or _session_of(values["user"], values["messages"], request.user.actor)

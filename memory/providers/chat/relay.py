@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from memory.providers.chat.model import ChatModel
 from memory.providers.chat.parameters import ask_as_wanted
 from memory.providers.chat.placement import ask_where_taken
 from memory.providers.chat.replies import estimate_completion, ms_since
+from memory.providers.chat.silence import read_with_pauses
 from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
 from memory.text.completion_messages import AddedMemory, text_of
 from memory.text.completion_stream import Completion, EventReader
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 USUAL_ANSWER_TOKENS = 2_000
 # A provider's words about an error; more are not passed on.
 MOST_ERROR_BYTES = 65_536
+# Proxies and clients mostly wait longer.
+PING_SECONDS = 15.0
+_PING = b": ping\n\n"
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
@@ -65,7 +69,8 @@ class RelayedAnswer:
         return content
 
     def events(self) -> Iterator[bytes]:
-        """Yields its events, byte for byte; the last, which says that there are no more, is left out.
+        """Yields its events, byte for byte; the last, which says that there are no more, is left out. While there are
+        none for PING_SECONDS, it yields a comment, which keeps connections open and shows that a reader has left.
 
         Raises LLMUnavailable when it breaks off, or is no stream of events.
         """
@@ -73,13 +78,14 @@ class RelayedAnswer:
             raise LLMUnavailable(no_completion(self._endpoint))
         reader = EventReader()
         self.completion = reader.completion
-        complete_events = chain.from_iterable(map(reader.cut, self._response.iter_raw()))
-        for event in chain(complete_events, reader.end()):
-            if self.ttft_ms is None and self.completion.pieces:
-                self.ttft_ms = ms_since(self._started)
-            if reader.is_over:
-                break
-            yield event
+        with closing(read_with_pauses(self._response, seconds=PING_SECONDS)) as pieces:
+            complete_events = chain.from_iterable(reader.cut(piece) if piece else (_PING,) for piece in pieces)
+            for event in chain(complete_events, reader.end()):
+                if self.ttft_ms is None and self.completion.pieces:
+                    self.ttft_ms = ms_since(self._started)
+                if reader.is_over:
+                    break
+                yield event
         if self.completion.error is not None or not (reader.is_over or self.completion.finish):
             raise LLMUnavailable(f"{self._endpoint.label} broke off in the middle of its answer: ask again.")
         self.is_complete = True
