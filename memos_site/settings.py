@@ -459,7 +459,7 @@ MEMOS_LLM_PROVIDER = env.text(
     "openai",
     "Provider of the language model: its address, its key and what it takes. Any other OpenAI-compatible endpoint: "
     "`openai` with MEMOS_LLM_BASE_URL.",
-    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp"),
+    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp", "hf"),
 )
 MEMOS_LLM_API_KEY = env.text(
     "MEMOS_LLM_API_KEY", "", "Key of the provider `openai`; without one it stays off.", secret=True
@@ -502,6 +502,25 @@ MEMOS_VLLM_BASE_URL = env.text(
 )
 MEMOS_LLAMACPP_BASE_URL = env.text(
     "MEMOS_LLAMACPP_BASE_URL", "", "Address of the provider `llamacpp`.", shown="http://127.0.0.1:8080/v1"
+)
+MEMOS_HF_PYTHON = env.text(
+    "MEMOS_HF_PYTHON",
+    "",
+    "Python that has what requirements-hf.txt names (`make install-hf` makes one): `make run` serves the models of the "
+    "provider `hf` with it, in a process that starts on demand.",
+)
+MEMOS_HF_IDLE_SECONDS = env.number(
+    "MEMOS_HF_IDLE_SECONDS",
+    600.0,
+    "Seconds without a request after which that process ends, and frees its memory.",
+    minimum=1,
+    maximum=31_536_000,
+)
+MEMOS_HF_BASE_URL = env.text(
+    "MEMOS_HF_BASE_URL",
+    "",
+    "Address of a `transformers serve` that runs elsewhere, for the provider `hf`.",
+    shown="what MEMOS_HF_PYTHON serves",
 )
 MEMOS_LLM_CONCURRENCY = env.integer(
     "MEMOS_LLM_CONCURRENCY",
