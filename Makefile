@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint clients install install-dev install-clients install-crewai install-train client-types client-package translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint clients install install-dev install-clients install-crewai install-train install-hf client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -96,6 +96,15 @@ install-train: $(TRAIN)/.installed ## install what trains adapters (1 GB), and s
 $(TRAIN)/.installed: requirements-train.txt
 	@$(PYTHON) -m venv $(TRAIN)
 	@$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-train.txt
+	@touch $@
+
+# What serves local models; it shares torch with what trains adapters.
+install-hf: $(TRAIN)/.installed-hf ## install what serves local models by transformers (1 GB), and say how it is named
+	@echo "MEMOS_HF_PYTHON=$(CURDIR)/$(TRAIN)/bin/python"
+
+$(TRAIN)/.installed-hf: requirements-hf.txt
+	@$(PYTHON) -m venv $(TRAIN)
+	@$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-hf.txt
 	@touch $@
 
 TYPESCRIPT := sdk/typescript

@@ -19,7 +19,7 @@ from memory.providers.chat.registry import is_model_name, missing_setting, resol
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
 
-# By which an issuer signs with a key that nobody else needs.
+# An issuer signs by these with a key that it shares with no one.
 SIGNING_ALGORITHMS = frozenset(
     "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(),
 )
@@ -37,7 +37,7 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             lacking.setdefault((provider, missing), []).append(purpose.value)
     return [
         Warning(
-            f"MEMOS_LLM_ENABLED is set without {missing}, the key of the provider {provider}: it does not "
+            f"MEMOS_LLM_ENABLED is set without {missing}, which the provider {provider} needs: it does not "
             f"{', '.join(purposes)}, and what needs no model is done instead.",
             hint=f"Set {missing}, choose another provider (MEMOS_LLM_PROVIDER), or unset MEMOS_LLM_ENABLED.",
             id="memos.W001",
@@ -100,7 +100,7 @@ def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _is_safe_address(value: str) -> bool:
-    """Whether it is https, or plain HTTP on this machine."""
+    """Tells whether it is https, or plain HTTP on this machine."""
     try:
         place = urlsplit(value)
     except ValueError:
@@ -143,7 +143,7 @@ def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 MIN_SECRET_CHARS = 32
 MIN_PASSWORD_CHARS = 12
-# What examples and tutorials call a secret.
+# Examples and tutorials use these as secrets.
 EXAMPLES = ("changeme", "change-me", "secret", "password", "example", "insecure", "default", "django-insecure")
 
 
@@ -267,7 +267,7 @@ def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def has_telemetry() -> bool:
-    """Whether what MEMOS_TELEMETRY needs is installed."""
+    """Tells whether the packages of MEMOS_TELEMETRY are installed."""
     needed = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http", "opentelemetry.instrumentation.psycopg")
     try:
         return all(find_spec(name) for name in (*needed, "opentelemetry.instrumentation.redis"))
@@ -276,7 +276,7 @@ def has_telemetry() -> bool:
 
 
 def _is_public() -> bool:
-    """Whether others than this machine are meant to reach the server."""
+    """Tells whether others than this machine are meant to reach the server."""
     return bool(settings.MEMOS_HTTPS) or not _is_loopback(settings.MEMOS_HOST)
 
 
@@ -295,7 +295,7 @@ def _is_loopback(host: str) -> bool:
 
 @register(Tags.security, deploy=True)
 def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What a server that others reach must not have."""
+    """Names everything that a server must not have which others reach."""
     found: list[CheckMessage] = []
     if settings.MEMOS_ANONYMOUS:
         found.append(

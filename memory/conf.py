@@ -157,6 +157,18 @@ class Environment:
         value = self._read(name, "comma-separated", default, help)
         return [word.strip() for word in (default if value is None else value).split(",") if word.strip()]
 
+    def pairs(self, name: str, help: str, *, choices: tuple[str, ...] = ()) -> dict[str, str]:
+        """A comma-separated list of `key=value`; `choices` limits the values."""
+        pairs: dict[str, str] = {}
+        for word in self.words(name, "", help):
+            key, sign, value = (part.strip() for part in word.partition("="))
+            if not (key and sign and value):
+                raise ConfigurationError(f"{name}: {word!r} is not of the form key=value")
+            if choices and value not in choices:
+                raise ConfigurationError(f"{name}: {word!r} names none of: {', '.join(choices)}")
+            pairs[key] = value
+        return pairs
+
     def _read(
         self, name: str, kind: str, default: str, help: str, *, secret: bool = False, alias: str = ""
     ) -> str | None:

@@ -30,6 +30,15 @@ class Tier(TextChoices):
         }[self]
 
 
+class MemoryPlace(TextChoices):
+    """Lists where a caller's messages are given what MemOS adds: in messages of the system of its own; in the first
+    message of the system (what no question changes) and the user's last one; or all in the user's last one."""
+
+    APART = "apart"
+    SYSTEM = "system"
+    USER = "user"
+
+
 class MemoryState(TextChoices):
     """Tells whether a memory is searched: only `active` memories are retrieved."""
 

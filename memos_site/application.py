@@ -176,6 +176,7 @@ def _read_settings() -> StartSettings:
         settings.MEMOS_DEMO,
         settings.LOGGING,
         _embedding_arguments(),
+        settings.MEMOS_HF_IDLE_SECONDS,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a start says to whoever supervises it. Loads no Django."""
+"""Holds what a start tells its supervisor. Loads no Django."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ class StartSettings:
     """Settings that whoever supervises the servers needs. `address`: the URL that MemOS will answer at.
     `public_address`: the one that programs elsewhere are given.
 
-    `embedding`: the arguments of the embedding process; None where none is needed.
+    `embedding`: the arguments of the embedding process; None where none is needed. `hf_idle_seconds`: how long the
+    process of local models goes on without a request.
     """
 
     address: str
@@ -20,11 +21,12 @@ class StartSettings:
     demo: bool
     logging: dict[str, Any]
     embedding: list[str] | None
+    hf_idle_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What this run made; None for what was there already. Password and key cannot be shown again."""
+    """Holds what this run made; None for what was there already. Password and key cannot be shown again."""
 
     admin_user: str | None
     admin_password: str | None

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -18,10 +18,10 @@ from memos_site.embedded import die_with_parent
 log = logging.getLogger("memos.run")
 
 RESTART_PAUSE_SECONDS = 1.0
-# What waits for requests that are under way has so long for them.
+# Processes that wait for requests under way have so long for them.
 STOP_SECONDS = 25.0
 
-_ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class Child(Protocol):
@@ -41,15 +41,24 @@ class Child(Protocol):
 
 
 class Process:
-    """A program of its own. `orphan_signal` is sent to it when we are killed."""
+    """A separate program. `orphan_signal` is sent to it when we are killed; without an `environment` it has ours."""
 
     def __init__(
-        self, name: str, command: list[str], *, log_file: Path, orphan_signal: signal.Signals = signal.SIGTERM
+        self,
+        name: str,
+        command: list[str],
+        *,
+        log_file: Path,
+        orphan_signal: signal.Signals = signal.SIGTERM,
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self.name = name
         self._command = command
         self._log_file = log_file
         self._orphan_signal = orphan_signal
+        self._environment = environment
+        self._pass_fds = pass_fds
         self._child: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -86,7 +95,9 @@ class Process:
             stdout=stdout,
             stderr=stderr,
             text=True,
-            cwd=_ROOT,
+            cwd=ROOT,
+            env=self._environment,
+            pass_fds=self._pass_fds,
             # Ctrl-C is for us, who let it come to its end.
             start_new_session=True,
             preexec_fn=die_with_parent(self._orphan_signal),  # noqa: PLW1509 - no thread runs here

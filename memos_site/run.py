@@ -15,10 +15,11 @@ from pathlib import Path
 from types import FrameType
 
 from memory.conf import ConfigurationError
-from memos_site import log_files, processes, runtime
+from memos_site import local_model, log_files, processes, runtime
 from memos_site.application import Application
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server
 from memos_site.first_start import FirstStart
+from memos_site.local_model import LocalModel
 from memos_site.processes import Process
 from memos_site.servers import data_dir, in_environment
 
@@ -26,7 +27,7 @@ log = logging.getLogger("memos.run")
 
 READY_SECONDS = 60.0
 LOGS_EVERY_SECONDS = 60.0
-# What stops its own parts has a little longer than they have.
+# A process that stops its own parts has a little longer than they have.
 STOP_SECONDS = processes.STOP_SECONDS + 5
 
 
@@ -40,6 +41,7 @@ class Supervisor:
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
         self._embedding: Process | None = None
+        self._local_model: LocalModel | None = None
         self._application = Application()
         # Another MemOS may own the folder: its runtime file is not ours to remove.
         self._is_announced = False
@@ -63,6 +65,11 @@ class Supervisor:
         has_embedding = not _is_set("MEMOS_EMBEDDING_SOCKET")
         if has_embedding:
             addresses["MEMOS_EMBEDDING_SOCKET"] = str(self._servers.private_dir / "embedding.sock")
+        if (python := os.environ.get("MEMOS_HF_PYTHON")) and not _is_set("MEMOS_HF_BASE_URL"):
+            if problem := local_model.find_problem(python):
+                raise ConfigurationError(problem)
+            self._local_model = LocalModel(python, log_file=self._folder / "logs" / "local-model.log")
+            addresses["MEMOS_HF_BASE_URL"] = self._local_model.url
         os.environ.update(addresses)
         self._application.start()
         settings = self._application.read_settings()
@@ -75,12 +82,14 @@ class Supervisor:
             command = [*_EMBEDDING, addresses["MEMOS_EMBEDDING_SOCKET"], *settings.embedding]
             self._embedding = Process("embedding", command, log_file=logs / "embedding.log")
             self._embedding.start()
+        if self._local_model is not None:
+            self._local_model.idle_seconds = settings.hf_idle_seconds
         self._servers.wait_ready()
         self._is_announced = True
         runtime.write_runtime(self._folder, MEMOS_ADDRESS=settings.public_address, **addresses)
         made = self._application.begin()
         if not self._wait_until_up(settings.address, logs / "web.log"):
-            # What is shown once must not be lost with a start that fails.
+            # A secret that is shown once must not be lost with a start that fails.
             print("\n".join(_secrets(made, self._folder)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
         _announce(settings.address, self._folder, made, demo=settings.demo)
@@ -114,6 +123,8 @@ class Supervisor:
             for process in (self._embedding, self._application):
                 if process is not None and process.has_ended():
                     self._start_again(process)
+            if self._local_model is not None:
+                self._local_model.tend()
 
     def _start_again(self, process: Process) -> None:
         log.error("restarting", extra={"part": process.name})
@@ -151,7 +162,7 @@ class Supervisor:
 
     def _shut_down(self) -> None:
         # Requests that are under way still need vectors.
-        for process in (self._application, self._embedding):
+        for process in (self._application, self._embedding, self._local_model):
             if process is not None:
                 processes.stop([process], time.monotonic() + STOP_SECONDS)
         self._servers.stop()

@@ -461,7 +461,7 @@ MEMOS_LLM_PROVIDER = env.text(
     "openai",
     "Provider of the language model: its address, its key and what it takes. Any other OpenAI-compatible endpoint: "
     "`openai` with MEMOS_LLM_BASE_URL.",
-    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp"),
+    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp", "hf"),
 )
 MEMOS_LLM_API_KEY = env.text(
     "MEMOS_LLM_API_KEY", "", "Key of the provider `openai`; without one it stays off.", secret=True
@@ -484,6 +484,18 @@ MEMOS_LLM_ALLOWED_MODELS = env.words(
     "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`; empty: any of a provider "
     "that is set up.",
 )
+MEMOS_LLM_MODEL_NAMES = env.pairs(
+    "MEMOS_LLM_MODEL_NAMES",
+    "Names that clients may ask for, and the models that answer to them, such as `gpt-4o=ollama/qwen2.5:7b`; without "
+    "a provider it is a model of MEMOS_LLM_PROVIDER.",
+)
+MEMOS_LLM_MEMORY_PLACE = env.pairs(
+    "MEMOS_LLM_MEMORY_PLACE",
+    "Where completions that are passed on have the memories, by provider or `provider/model`, such as `vllm=system`: "
+    "in messages of their own (`apart`), in the first message of the system and the last of the user (`system`), or "
+    "all in the last of the user (`user`). For others apart, and folded like this once the model refuses it.",
+    choices=("apart", "system", "user"),
+)
 MEMOS_OLLAMA_BASE_URL = env.text(
     "MEMOS_OLLAMA_BASE_URL", "", "Address of the provider `ollama`.", shown="http://127.0.0.1:11434/v1"
 )
@@ -492,6 +504,25 @@ MEMOS_VLLM_BASE_URL = env.text(
 )
 MEMOS_LLAMACPP_BASE_URL = env.text(
     "MEMOS_LLAMACPP_BASE_URL", "", "Address of the provider `llamacpp`.", shown="http://127.0.0.1:8080/v1"
+)
+MEMOS_HF_PYTHON = env.text(
+    "MEMOS_HF_PYTHON",
+    "",
+    "Python that has what requirements-hf.txt names (`make install-hf` makes one): `make run` serves the models of the "
+    "provider `hf` with it, in a process that starts on demand.",
+)
+MEMOS_HF_IDLE_SECONDS = env.number(
+    "MEMOS_HF_IDLE_SECONDS",
+    600.0,
+    "Seconds without a request after which that process ends, and frees its memory.",
+    minimum=1,
+    maximum=31_536_000,
+)
+MEMOS_HF_BASE_URL = env.text(
+    "MEMOS_HF_BASE_URL",
+    "",
+    "Address of a `transformers serve` that runs elsewhere, for the provider `hf`.",
+    shown="what MEMOS_HF_PYTHON serves",
 )
 MEMOS_LLM_CONCURRENCY = env.integer(
     "MEMOS_LLM_CONCURRENCY",

@@ -8,8 +8,8 @@ from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
 from memory.api.memtensor import urls as memtensor
-from memory.api.route_tags import MAKERS
 from memory.api.openai_responses.views import ResponseViewSet
+from memory.api.route_tags import MAKERS
 from memory.api.views import health
 from memory.api.views.activation import ActivationViewSet
 from memory.api.views.adapters import AdapterViewSet

@@ -12,7 +12,6 @@ import pytest
 from memory.models import ApiKey, AuditLog, Memory
 from memory.providers.calls import call_ended, call_planned
 from memory.services.tenancy.namespaces import ensure_namespace
-from memory.types import session_of_day
 from tests.providers.upstream import Reply, Upstream, chunk, serving_upstream, streamed, whole
 
 ROUTE = "/v1/chat/completions"
@@ -137,6 +136,24 @@ def test_models_that_the_server_allows_may_be_asked_for(alice, upstream, setting
     assert [asked["model"] for asked in upstream.asked] == ["any/thing", "other"]
     for name in ("openai/without-a-key", "llamacpp/third", "vllm/*", "vllm/"):
         assert error_of(alice.post(ROUTE, ASKED | {"model": name}), 404)["code"] == "model_not_found"
+
+
+def test_a_name_that_a_client_is_fixed_to_is_that_of_a_model_here(alice, upstream, settings):
+    settings.MEMOS_LLM_MODEL_NAMES = {"gpt-4o": "qwen2.5:7b", "o3": "vllm/org/large", "gpt-5": "openai/without-a-key"}
+    settings.MEMOS_VLLM_BASE_URL = upstream.url
+    settings.MEMOS_LLM_ALLOWED_MODELS = ["llamacpp/small"]
+
+    listed = alice.get("/v1/models").json()["data"]
+    assert [(one["id"], one["owned_by"]) for one in listed] == [
+        ("llamacpp/small", "llamacpp"), ("gpt-4o", "memos"), ("o3", "memos")
+    ]  # fmt: skip
+    assert alice.get("/v1/models/gpt-4o").json() == listed[1]
+    for name in ("gpt-4o", "o3"):
+        assert alice.post(ROUTE, ASKED | {"model": name}).status_code == 200
+    assert [asked["model"] for asked in upstream.asked] == ["qwen2.5:7b", "org/large"]
+    for name in ("gpt-4", "gpt-5", "qwen2.5:7b"):
+        error = error_of(alice.post(ROUTE, ASKED | {"model": name}), 404)
+        assert "There is: llamacpp/small, gpt-4o, o3; " in error["message"]
 
 
 def test_the_namespace_may_have_a_model_of_its_own(alice, bob, upstream, settings):
@@ -282,15 +299,55 @@ def test_calls_of_tools_are_not_remembered_and_the_question_once(alice, upstream
         ({"X_MemOS_Session": "s5"}, {"metadata": {"memos_session": "s6"}, "user": "ann"}, "s5"),
         ({}, {"metadata": {"memos_session": "s6"}, "user": "ann"}, "s6"),
         ({}, {"user": "ann"}, "user:ann"),
-        ({}, {}, None),
     ],
 )
-def test_the_session_is_named_by_header_metadata_user_or_day(alice, upstream, headers, fields, session):
+def test_the_session_is_named_by_header_metadata_or_user(alice, upstream, headers, fields, session):
     alice.post(ROUTE, ASKED | fields, **headers)
 
-    from django.utils import timezone
+    assert {one[0] for one in turns(alice)} == {session}
 
-    assert {one[0] for one in turns(alice)} == {session or session_of_day(timezone.now())}
+
+def ask_alone(tenant: Any, *said: str, system: str = "", **fields: Any) -> str:
+    """Sends what the user and the assistant said in turns, of no session; the session that it is remembered in."""
+    roles = ["user", "assistant"] * len(said)
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
+    told = [{"role": "system", "content": system}] if system else []
+    answer = tenant.post(ROUTE, ASKED | {"messages": [*told, *messages], **fields})
+    assert answer.status_code == 200, answer.content
+    session: str = json.loads(answer["X-MemOS-Context"])["session_id"]
+    return session
+
+
+def test_a_conversation_of_no_session_is_known_by_its_first_messages(alice, bob, upstream):
+    first = ask_alone(alice, "Where is the shop?")
+
+    assert first.startswith("chat:")
+    assert ask_alone(alice, "Where is the shop?", SAID, "And the bakery?") == first
+    assert [text for session, _, text in turns(alice) if session == first][-2] == "And the bakery?"
+    assert ask_alone(alice, "Where is the bakery?", SAID, "And the shop?") != first
+    assert ask_alone(bob, "Where is the shop?") != first
+
+
+def test_another_key_of_the_same_namespace_has_other_conversations(alice, make_tenant, upstream):
+    again = make_tenant("ann", all_namespaces=True)
+    assert ask_alone(again, "Hi!", metadata={"memos_namespace": "alice"}) != ask_alone(alice, "Hi!")
+
+
+def test_instructions_tell_conversations_apart_but_for_the_time_in_them(alice, upstream):
+    noon = ask_alone(alice, "Hi!", system="Be brief. It is 12:00.")
+
+    assert ask_alone(alice, "Hi!", SAID, "Bye!", system="Be brief. It is 12:07.") == noon
+    assert ask_alone(alice, "Hi!", system="Be a pirate. It is 12:00.") != noon
+    assert ask_alone(alice, "Hi!") != noon
+
+
+def test_pictures_begin_conversations_of_their_own(alice, upstream):
+    def show(name: str) -> str:
+        parts = [{"type": "image_url", "image_url": {"url": f"https://x.example/{name}.png"}}]
+        answer = alice.post(ROUTE, ASKED | {"messages": [{"role": "user", "content": parts}]})
+        return str(json.loads(answer["X-MemOS-Context"])["session_id"])
+
+    assert show("a") == show("a") != show("b")
 
 
 def test_a_key_of_several_namespaces_has_to_name_one(make_tenant, upstream):
@@ -512,6 +569,36 @@ def test_a_stream_that_falls_silent_is_left_and_is_half_an_answer(alice, upstrea
 
     assert b"MEMOS_LLM_RELAY_IDLE_SECONDS" in came
     assert [role for _, role, _ in turns(alice)] == ["user"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_silent_stream_is_kept_open_and_ends_when_its_reader_leaves(alice, upstream, monkeypatch):
+    monkeypatch.setattr("memory.providers.chat.relay.PING_SECONDS", 0.01)
+    reply = streamed("The shop", " is in Lyon.", before_last=threading.Event())
+    upstream.answer = lambda _: reply
+    ended = heard(call_ended)
+    answer = alice.post(ROUTE, ASKED | {"stream": True})
+    came = iter(answer.streaming_content)
+    while next(came) != b": ping\n\n":
+        pass
+    assert next(came) == b": ping\n\n"
+    answer.close()
+    reply.before_last.set()
+
+    assert ended[0].status == "cancelled"
+    assert [role for _, role, _ in turns(alice)] == ["user"]
+
+
+def test_comments_stand_between_events_and_change_none(alice, upstream, monkeypatch):
+    monkeypatch.setattr("memory.providers.chat.relay.PING_SECONDS", 0.01)
+    reply = streamed("The shop is", " in Lyon.", before_last=threading.Event(), waits=0.3)
+    upstream.answer = lambda _: reply
+    came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+
+    without = came.replace(b": ping\n\n", b"")
+    assert len(without) < len(came)
+    assert without.startswith(reply.content.removesuffix(b"data: [DONE]\n\n"))
+    assert last_chunk(without)["memos"]["remembered"]["assistant"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

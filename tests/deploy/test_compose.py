@@ -45,7 +45,7 @@ COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL"}
 # Fixed by the image, given to the service `secrets`, or never on where others reach the server.
 NOT_PASSED = {
     *("MEMOS_DATA_DIR", "MEMOS_HOST", "MEMOS_PORT", "MEMOS_MODEL_DIR"),
-    *("MEMOS_SECRET_KEY", "DATABASE_URL"),
+    *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON", "MEMOS_HF_IDLE_SECONDS"),
     *("MEMOS_DEBUG", "MEMOS_ANONYMOUS"),
 }
 # Of PostgreSQL as `make run` starts it, on one small machine.

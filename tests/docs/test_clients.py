@@ -135,7 +135,6 @@ def test_the_programs_of_a_guide_run_where_its_own_line_installs_them(
         "NO_PROXY": "127.0.0.1",
         "MEMOS_URL": live_server.url,
         "MEMOS_API_KEY": everywhere.token,
-        "MEMOS_API_KEY": everywhere.token,
         "MEMOS_NAMESPACE": "ann",
         "MEM0_TELEMETRY": "false",
         **SILENT,

@@ -22,6 +22,9 @@ REFUSED: list[tuple[str, Callable[[Environment], Any], str]] = [
     ("nan", lambda env: env.number("X", 1, ""), "X=nan is outside 0..1e+09"),
     ("inf", lambda env: env.number("X", 1, ""), "X=inf is outside 0..1e+09"),
     ("0.05", lambda env: env.number("X", 1, "", minimum=0.1, maximum=50), "X=0.05 is outside 0.1..50"),
+    ("a=b, c", lambda env: env.pairs("X", ""), "X: 'c' is not of the form key=value"),
+    ("=b", lambda env: env.pairs("X", ""), "X: '=b' is not of the form key=value"),
+    ("a=b", lambda env: env.pairs("X", "", choices=("c", "d")), "X: 'a=b' names none of: c, d"),
     ("blue", lambda env: env.text("X", "red", "", choices=("red", "green")), "X='blue' is not one of: red, green"),
 ]
 
@@ -57,6 +60,7 @@ def test_values_are_read_typed():
     assert env.integer("N", 1, "") == 42
     assert env.number("F", 1.0, "") == 2.5
     assert env.words("W", "x", "") == ["a", "b"]
+    assert Environment({"P": "a = b/c:7b, d=e=f"}).pairs("P", "") == {"a": "b/c:7b", "d": "e=f"}
     assert env.text("T", "", "") == "hello"
 
 

@@ -62,9 +62,10 @@ class MessageViewSet(ChatCompletionViewSet):
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        values = self.valid(AnthropicMessageSerializer, request.data)
+        data: Any = request.data
+        values = self.valid(AnthropicMessageSerializer, data)
         asked = self._read_message(request, values)
-        writer = MessageWriter(f"msg_{uuid.uuid4().hex}", asked.model.label, wants_thinking=thinks(request.data))
+        writer = MessageWriter(f"msg_{uuid.uuid4().hex}", asked.model.label, wants_thinking=thinks(data))
         if values["stream"]:
             return respond(
                 request._request,
@@ -75,7 +76,7 @@ class MessageViewSet(ChatCompletionViewSet):
         with Slot(self.access.actor):
             give_connection_back()
             write_whole(asked, writer)
-        return Response(writer.message, headers=context_header(asked))  # type: ignore[return-value]
+        return Response(writer.message, headers=context_header(asked))
 
     @extend_schema(
         operation_id="count_message_tokens",
@@ -84,8 +85,9 @@ class MessageViewSet(ChatCompletionViewSet):
         responses={200: TokenCountSerializer},
     )
     def count(self, request: Request) -> Response:
-        self.valid(CountedMessagesSerializer, request.data)
-        tokens = sum(count_tokens(text, settings.MEMOS_TOKENIZER) for text in list_counted(request.data))
+        data: Any = request.data
+        self.valid(CountedMessagesSerializer, data)
+        tokens = sum(count_tokens(text, settings.MEMOS_TOKENIZER) for text in list_counted(data))
         return Response({"input_tokens": tokens})
 
     def _read_message(self, request: Request, values: Mapping[str, Any]) -> ChatCompletion:
@@ -94,7 +96,8 @@ class MessageViewSet(ChatCompletionViewSet):
         if CLAUDE_CODE_SESSION_HEADER in request.headers:
             metadata.setdefault(SESSION, request.headers[CLAUDE_CODE_SESSION_HEADER])
         named = {"model": values["model"], "metadata": metadata, "user": given.get("user_id")}
-        body = to_completion(request.data) | {name: value for name, value in named.items() if value}
+        data: Any = request.data
+        body = to_completion(data) | {name: value for name, value in named.items() if value}
         asked = self.read_completion(request, body, is_aside=_is_aside(request, values))
         # Providers of chat completions refuse names of a user that are as long as Anthropic's may be.
         return replace(asked, body={name: value for name, value in asked.body.items() if name != "user"})

@@ -72,19 +72,20 @@ class ResponseViewSet(ChatCompletionViewSet):
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        values = self.valid(ResponseSerializer, request.data)
+        data: Any = request.data
+        values = self.valid(ResponseSerializer, data)
         for name, problem in _NOT_SERVED.items():
-            if request.data.get(name):
+            if data.get(name):
                 raise ValidationError({name: problem})
         metadata = {
             name: value for name, value in (values["metadata"] or {}).items() if name in (NAMESPACE, SESSION, CUBES)
         }
         talk = self._read_talk(request, values, metadata)
         tools = read_tools(values["tools"] or ())
-        body = to_completion(request.data, talk.items, tools)
+        body = to_completion(data, talk.items, tools)
         named = {"model": values["model"], "metadata": metadata, "user": values["user"] or values["safety_identifier"]}
         asked = self.read_completion(request, body | {name: value for name, value in named.items() if value})
-        writer = _start_writing(asked, request.data, values, tools)
+        writer = _start_writing(asked, data, values, tools)
         keep = _keep_later(asked, talk, writer) if writer.response["store"] else None
         if values["stream"]:
             return respond(
@@ -98,7 +99,7 @@ class ResponseViewSet(ChatCompletionViewSet):
             write_whole(asked, writer)
         if keep:
             keep()
-        return Response(writer.response, headers=context_header(asked))  # type: ignore[return-value]
+        return Response(writer.response, headers=context_header(asked))
 
     @extend_schema(
         operation_id="retrieve_response",

@@ -3,8 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from memory.api.event_stream import Slot, give_connection_back
 from memory.api.openai_errors import openai_exception_handler
@@ -37,7 +37,8 @@ from memory.services.gateway.completions import ChatCompletion, complete, contex
 from memory.services.gateway.models import choose_model, list_models
 from memory.services.gateway.turns import ChatTurn, recall
 from memory.services.tenancy.namespaces import default_namespace
-from memory.types import compose_name, session_of_day
+from memory.text.completion_messages import Message, hash_beginning
+from memory.types import compose_name
 
 MAX_NAME = 128
 NAMESPACE_HEADER, SESSION_HEADER, CUBES_HEADER = "X-MemOS-Namespace", "X-MemOS-Session", "X-MemOS-Cubes"
@@ -53,7 +54,8 @@ HEADERS = [
         SESSION_HEADER,
         {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
         OpenApiParameter.HEADER,
-        description=f"The conversation; without it `metadata.{SESSION}`, then that of the `user`, then that of the day",
+        description=f"The conversation; without it `metadata.{SESSION}`, then that of the `user`, then that of its "
+        "first messages",
     ),
     OpenApiParameter(
         CUBES_HEADER,
@@ -68,7 +70,7 @@ HEADERS = [
 class OpenAIViewSet(CubesBeside):
     """Answers as OpenAI's API does, errors too."""
 
-    error_serializer = OpenAIErrorSerializer
+    error_serializer: type[Serializer] = OpenAIErrorSerializer
     takes_unknown_fields = True
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
@@ -113,7 +115,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
             context[GATE_HEADER] = _to_header(answer.memos["gate"])
         return HttpResponse(answer.content, content_type=answer.content_type, headers=context)
 
-    def read_completion(self, request: Request, data: Mapping[str, Any], *, is_aside: bool = False) -> ChatCompletion:
+    def read_completion(self, request: Request, data: Any, *, is_aside: bool = False) -> ChatCompletion:
         """Reads the completion that `data` asks for, with its memory, in the namespace and session that the request
         names. `is_aside` as of `ChatTurn`.
         """
@@ -122,7 +124,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
         namespace = self.name_namespace(request, values)
         now = self.now_in(namespace)
-        session = _name_session(request, values, now)
+        session = _name_session(request, values, self.access.actor)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
         there = self.scope_if_there(namespace)
         # Before a namespace is made: a request that is refused makes none.
@@ -154,12 +156,13 @@ class ModelViewSet(OpenAIViewSet):
 
     @extend_schema(operation_id="retrieve_model", summary="One chat model", responses={200: ModelSerializer})
     def retrieve(self, request: Request, model: str) -> Response:
-        return Response(_model(choose_model(model).label))
+        chosen = choose_model(model)
+        return Response(_model(model if model in list_models() else chosen.label))
 
 
-def _name_session(request: Request, values: Mapping[str, Any], now: datetime) -> str:
+def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> str:
     named = _read_name(request, SESSION_HEADER, values["metadata"] or {}, SESSION)
-    return named or _session_of(values["user"], now)
+    return named or _session_of(values["user"], values["messages"], actor)
 
 
 def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
@@ -190,10 +193,11 @@ def _read_cubes(request: Request, metadata: Mapping[str, Any]) -> list[uuid.UUID
         raise ValidationError({place: error.detail}) from error
 
 
-def _session_of(user: str | None, now: datetime) -> str:
-    """The session of a user, the same every day; without one, that of the day."""
+def _session_of(user: str | None, messages: Sequence[Message], actor: str) -> str:
+    """Returns the session of the user; without one, that of the conversation, which the actor and its first messages
+    tell apart from others."""
     if not user:
-        return session_of_day(now, now.tzinfo)
+        return f"chat:{hash_beginning(messages, actor)}"
     name = compose_name(f"user:{user}")
     return name if len(name) <= MAX_NAME else f"user:{hashlib.sha256(user.encode()).hexdigest()}"
 
@@ -225,4 +229,5 @@ def _to_header(value: Any) -> str:
 
 
 def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": name.partition("/")[0]}
+    provider, _, own = name.partition("/")
+    return {"id": name, "object": "model", "created": 0, "owned_by": provider if own else "memos"}

@@ -13,7 +13,7 @@ from memory.api.serializers.embeddings import EmbeddingListSerializer, Embedding
 from memory.api.views.completions import HEADERS, NAMESPACE_HEADER, OpenAIViewSet
 from memory.enums import AccessScope
 from memory.services.gateway.embeddings import embed_texts
-from memory.services.tenancy.namespaces import only_namespace
+from memory.services.tenancy.namespaces import default_namespace
 from memory.text.tokens import count_tokens
 
 
@@ -33,11 +33,11 @@ class EmbeddingViewSet(OpenAIViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(EmbeddingRequestSerializer, request.data)
         # The namespace pays for a model over the network.
-        if namespace := request.headers.get(NAMESPACE_HEADER) or only_namespace(self.access):
+        if namespace := request.headers.get(NAMESPACE_HEADER) or default_namespace(self.access):
             self.scope_if_there(namespace)
         texts = values["input"]
         made = embed_texts(texts, model=values["model"], dimensions=values["dimensions"])
-        encode = _encode if values["encoding_format"] == "base64" else np.ndarray.tolist
+        encode = _encode if values["encoding_format"] == "base64" else _list
         tokens = sum(count_tokens(text, settings.MEMOS_TOKENIZER) for text in texts)
         return Response(
             {
@@ -50,6 +50,10 @@ class EmbeddingViewSet(OpenAIViewSet):
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
             }
         )
+
+
+def _list(vector: np.ndarray) -> list[float]:
+    return list(vector.tolist())
 
 
 def _encode(vector: np.ndarray) -> str:

@@ -29,7 +29,7 @@ from memory.providers.chat.replies import (
 )
 from memory.providers.chat.schemas import read_json, validator_of
 from memory.providers.chat.slot_plan import PreparedSlot, SlotPlan, prepare_slot
-from memory.text.completion_messages import list_texts
+from memory.text.completion_messages import add_instruction, list_texts
 from memory.text.json_values import characters_of
 from memory.text.thinking import remove_thinking
 from memory.text.tokens import count_tokens
@@ -142,7 +142,8 @@ class ChatModel:
         deadline = time.monotonic() + self.timeout
         asked = list(messages)
         if self._preset.structured != "schema":
-            asked = [*asked, {"role": "system", "content": _SCHEMA_IN_WORDS + orjson.dumps(schema).decode()}]
+            # In the first message: some templates take instructions nowhere else.
+            asked = add_instruction(asked, _SCHEMA_IN_WORDS + orjson.dumps(schema).decode())
         problem = ""
         usage = TokenUsage(0, 0, 0)
         for _ in range(2):

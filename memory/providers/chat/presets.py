@@ -13,6 +13,7 @@ class ChatPreset:
     `structured`: how it is told to answer JSON: by a schema, by asking for an object, or in words alone.
     `limit_field`: the field that bounds the answer. `cached_field`: the field of its usage that counts cached tokens,
     beside `prompt_tokens_details.cached_tokens`. `no_temperature`: how names of models begin that take none.
+    `start_setting`: the setting with which MemOS serves its models itself, and fetches them where they are not there.
     """
 
     name: str
@@ -23,6 +24,7 @@ class ChatPreset:
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     cached_field: str = ""
     no_temperature: tuple[str, ...] = ()
+    start_setting: str = ""
 
 
 PRESETS: Final[dict[str, ChatPreset]] = {
@@ -49,5 +51,6 @@ PRESETS: Final[dict[str, ChatPreset]] = {
         ChatPreset("ollama", "http://127.0.0.1:11434/v1", url_setting="MEMOS_OLLAMA_BASE_URL"),
         ChatPreset("vllm", "http://127.0.0.1:8000/v1", url_setting="MEMOS_VLLM_BASE_URL"),
         ChatPreset("llamacpp", "http://127.0.0.1:8080/v1", url_setting="MEMOS_LLAMACPP_BASE_URL"),
+        ChatPreset("hf", "", url_setting="MEMOS_HF_BASE_URL", structured="words", start_setting="MEMOS_HF_PYTHON"),
     )
 }

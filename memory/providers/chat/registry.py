@@ -1,4 +1,4 @@
-"""Which chat model serves a purpose: that of the namespace, that of the setting for it, or the one that serves all."""
+"""Finds the chat model of a purpose: that of the namespace, that of the purpose's setting, or the one for all."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def resolve_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
 
 
 def is_model_name(text: str) -> bool:
-    """Whether it has the form `provider/model`, with a provider that there is."""
+    """Tells whether it has the form `provider/model`, with a provider that there is."""
     provider, _, name = text.partition("/")
     return provider in PRESETS and bool(name.strip())
 
@@ -64,11 +64,14 @@ def missing_setting(provider: str) -> str:
         return "MEMOS_LLM_ENABLED"
     if provider not in PRESETS:
         return "MEMOS_LLM_PROVIDER"
-    return "" if _key_of(provider) or not PRESETS[provider].key_setting else PRESETS[provider].key_setting
+    preset = PRESETS[provider]
+    if preset.key_setting and not _key_of(provider):
+        return preset.key_setting
+    return "" if base_url_of(provider) else preset.start_setting
 
 
 def adapter_problem(model: str, namespace_id: int | None) -> str | None:
-    """Why the namespace (None: none is known) may not choose `model`, as `choice_problem`: an adapter is for the
+    """Says why the namespace (None: none is known) may not choose `model`, as `choice_problem`: an adapter is for the
     namespace whose memories it has learnt, and for no other."""
     learnt = _ADAPTER.match(model.partition("/")[2])
     if learnt is None or int(learnt["namespace"]) == namespace_id:
@@ -77,7 +80,7 @@ def adapter_problem(model: str, namespace_id: int | None) -> str | None:
 
 
 def choice_problem(model: str) -> str | None:
-    """Why a namespace may not choose `model` (`provider/model`), as a sentence without its subject; None: it may."""
+    """Says why a namespace may not choose `model` (`provider/model`), without its subject; None where it may."""
     provider = model.partition("/")[0]
     if provider not in PRESETS:
         return Sentence(
@@ -87,21 +90,22 @@ def choice_problem(model: str) -> str | None:
     if preset.key_setting and not _key_of(provider):
         return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.key_setting)
     if not preset.key_setting and not _is_set_up(provider):
-        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.url_setting)
-    allowed = settings.MEMOS_LLM_ALLOWED_MODELS
+        needed = preset.start_setting or preset.url_setting
+        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=needed)
+    allowed = settings.MEMOS_LLM_ALLOWED_MODELS or (preset.start_setting and [*list_chats()])
     if allowed and not {model, f"{provider}/*"} & set(allowed):
         return Sentence(_("is not allowed on this server: choose one of %(models)s."), models=", ".join(allowed))
     return None
 
 
 def _is_set_up(provider: str) -> bool:
-    """Whether the settings speak of a provider that wants no key."""
+    """Tells whether the settings speak of a provider that wants no key."""
     named = {settings.MEMOS_LLM_PROVIDER, *(resolve_model(purpose)[0] for purpose in CHAT_PURPOSES)}
     return provider in named or bool(getattr(settings, PRESETS[provider].url_setting))
 
 
 def base_url_of(provider: str) -> str:
-    """Where the provider is: MEMOS_LLM_BASE_URL for MEMOS_LLM_PROVIDER, the setting of its own, or its usual place."""
+    """Returns the provider's address: MEMOS_LLM_BASE_URL for MEMOS_LLM_PROVIDER, its own setting, or its usual one."""
     preset = PRESETS[provider]
     chosen = settings.MEMOS_LLM_BASE_URL if provider == settings.MEMOS_LLM_PROVIDER else ""
     own = getattr(settings, preset.url_setting) if preset.url_setting else ""

@@ -1,11 +1,11 @@
-"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for parameters
-that the model does not take."""
+"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for what is
+remembered and parameters that the model does not take."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from memory.providers.chat.faults import Endpoint, explain_failures, no_completi
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.parameters import ask_as_wanted
+from memory.providers.chat.placement import ask_where_taken
 from memory.providers.chat.replies import estimate_completion, ms_since
+from memory.providers.chat.silence import read_with_pauses
 from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
-from memory.text.completion_messages import text_of
+from memory.text.completion_messages import AddedMemory, text_of
 from memory.text.completion_stream import Completion, EventReader
 from memory.text.tokens import count_tokens
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 USUAL_ANSWER_TOKENS = 2_000
 # A provider's words about an error; more are not passed on.
 MOST_ERROR_BYTES = 65_536
+# Proxies and clients mostly wait longer.
+PING_SECONDS = 15.0
+_PING = b": ping\n\n"
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
@@ -64,7 +69,8 @@ class RelayedAnswer:
         return content
 
     def events(self) -> Iterator[bytes]:
-        """Yields its events, byte for byte; the last, which says that there are no more, is left out.
+        """Yields its events, byte for byte; the last, which says that there are no more, is left out. While there are
+        none for PING_SECONDS, it yields a comment, which keeps connections open and shows that a reader has left.
 
         Raises LLMUnavailable when it breaks off, or is no stream of events.
         """
@@ -72,29 +78,32 @@ class RelayedAnswer:
             raise LLMUnavailable(no_completion(self._endpoint))
         reader = EventReader()
         self.completion = reader.completion
-        complete_events = chain.from_iterable(map(reader.cut, self._response.iter_raw()))
-        for event in chain(complete_events, reader.end()):
-            if self.ttft_ms is None and self.completion.pieces:
-                self.ttft_ms = ms_since(self._started)
-            if reader.is_over:
-                break
-            yield event
+        with closing(read_with_pauses(self._response, seconds=PING_SECONDS)) as pieces:
+            complete_events = chain.from_iterable(reader.cut(piece) if piece else (_PING,) for piece in pieces)
+            for event in chain(complete_events, reader.end()):
+                if self.ttft_ms is None and self.completion.pieces:
+                    self.ttft_ms = ms_since(self._started)
+                if reader.is_over:
+                    break
+                yield event
         if self.completion.error is not None or not (reader.is_over or self.completion.finish):
             raise LLMUnavailable(f"{self._endpoint.label} broke off in the middle of its answer: ask again.")
         self.is_complete = True
 
 
 @contextmanager
-def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | None = None) -> Iterator[RelayedAnswer]:
-    """Sends `body`, with the model's own name in it, to the slot of `slot_plan`. Leaving the block ends the call at the
-    provider.
+def relay(
+    model: ChatModel, body: Mapping[str, Any], *, added: AddedMemory | None = None, slot_plan: SlotPlan | None = None
+) -> Iterator[RelayedAnswer]:
+    """Sends `body`, with the model's own name in it and what is `added` to its messages, to the slot of `slot_plan`.
+    Leaving the block ends the call at the provider.
 
     The answer may be silent for MEMOS_LLM_RELAY_IDLE_SECONDS, and take any time in all. Raises PassedOnError for an
     error of the provider, LLMUnavailable when it does not answer, here or while the answer is read, and what a receiver
     of `call_planned` refuses the call with.
     """
     with guard_of(model.label, model.endpoint.base_url).admit():
-        planned = _plan(model, body)
+        planned = _plan(model, {**body, "messages": added.add_to(body["messages"]) if added else body["messages"]})
         call_planned.send(sender=ChatModel, call=planned)
         started = time.monotonic()
         status, timed_out = ModelCallStatus.FAILED, False
@@ -105,7 +114,7 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
                 prepare_slot(slot_plan) as slot,
                 _explain_failures(model, planned),
                 _passing_on(model),
-                _open(model, {**body, **slot.fields, "model": model.name}) as response,
+                _open(model, {**body, **slot.fields, "model": model.name}, added) as response,
             ):
                 answer = RelayedAnswer(response, model.endpoint, started=started)
                 given = slot.tokens
@@ -126,15 +135,16 @@ def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | No
 
 
 @contextmanager
-def _open(model: ChatModel, body: Mapping[str, Any]) -> Iterator[httpx2.Response]:
-    """Opens the answer to the body, in the form that the model wants."""
+def _open(model: ChatModel, body: Mapping[str, Any], added: AddedMemory | None) -> Iterator[httpx2.Response]:
+    """Opens the answer to the body and what is added, in the form that the model wants."""
     import httpx2  # noqa: PLC0415 - with openai, for those who use it
 
     timeout = httpx2.Timeout(settings.MEMOS_LLM_RELAY_IDLE_SECONDS, connect=model.timeout)
     create = model.relay_client.chat.completions.with_streaming_response.create
     with ExitStack() as opened:
-        response = ask_as_wanted(
-            lambda sent: opened.enter_context(
+
+        def ask(sent: dict[str, Any]) -> Any:
+            return opened.enter_context(
                 create(
                     model=model.name,
                     messages=[],
@@ -144,8 +154,10 @@ def _open(model: ChatModel, body: Mapping[str, Any]) -> Iterator[httpx2.Response
                     extra_headers={"Accept-Encoding": "identity"},
                     timeout=timeout,
                 )
-            ),
-            body,
+            )
+
+        response = ask_where_taken(
+            lambda messages: ask_as_wanted(ask, {**body, "messages": messages}), model.endpoint, body["messages"], added
         )
         yield response.http_response
 

@@ -1,4 +1,4 @@
-"""Which chat model answers: the usual one of a namespace, or one that a caller names."""
+"""Chooses the chat model that answers: the usual one of a namespace, or one that a caller names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.conf import settings
 from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import adapter_problem, choice_problem, find_chat_model, list_chats
+from memory.providers.chat.registry import adapter_problem, choice_problem, find_chat_model, is_model_name, list_chats
 from memory.services.tenancy.policy import in_force
 
 
@@ -37,7 +37,10 @@ def choose_model(name: str | None, namespace_id: int | None = None) -> ChatModel
 
 def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
     """The model called `name`, which is `provider/model` or a configured model's own name; None when a caller may not
-    name it: it is neither the namespace's, nor one of the settings', nor allowed by MEMOS_LLM_ALLOWED_MODELS."""
+    name it: it is neither the namespace's, nor one of the settings', nor allowed by MEMOS_LLM_ALLOWED_MODELS. A name of
+    MEMOS_LLM_MODEL_NAMES is that of another model."""
+    if name in settings.MEMOS_LLM_MODEL_NAMES:
+        return find_chat_model(ModelPurpose.ANSWER, _read_target(name))
     usual = usual_model(namespace_id)
     models = {**({usual.label: usual} if usual else {}), **list_chats()}
     named = models.get(name) or next((model for model in models.values() if model.name == name), None)
@@ -50,11 +53,22 @@ def list_models(namespace_id: int | None = None) -> list[str]:
     """The names that `find_model` takes, `provider/model`, the usual one first."""
     usual = usual_model(namespace_id)
     allowed = [name for name in settings.MEMOS_LLM_ALLOWED_MODELS if _is_allowed(name, namespace_id)]
-    return list(dict.fromkeys([*([usual.label] if usual else []), *list_chats(), *allowed]))
+    return list(dict.fromkeys([*([usual.label] if usual else []), *list_chats(), *allowed, *_list_names()]))
+
+
+def _list_names() -> list[str]:
+    """Lists the names of MEMOS_LLM_MODEL_NAMES whose models can be asked."""
+    return [name for name in settings.MEMOS_LLM_MODEL_NAMES if find_chat_model(ModelPurpose.ANSWER, _read_target(name))]
+
+
+def _read_target(name: str) -> str:
+    """Returns the model that answers to the name, as `provider/model`."""
+    target: str = settings.MEMOS_LLM_MODEL_NAMES[name]
+    return target if is_model_name(target) else f"{settings.MEMOS_LLM_PROVIDER}/{target}"
 
 
 def _is_allowed(name: str, namespace_id: int | None) -> bool:
-    """Whether the server names the model, or all of its provider, as allowed. An empty list allows nobody a choice."""
+    """Tells whether the server names the model, or all of its provider, as allowed. An empty list allows no choice."""
     provider, _, own = name.partition("/")
     named = {name, f"{provider}/*"} & set(settings.MEMOS_LLM_ALLOWED_MODELS)
     if not named or own in {"", "*"}:

@@ -14,7 +14,8 @@ from memory.errors import LLMUnavailable
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.relay import RelayedAnswer, relay
 from memory.services.activation.use import CachedPrefix, find_prefix_cache
-from memory.services.gateway.turns import ChatTurn, GivenMemory, RememberedChat, messages_with, remember
+from memory.services.gateway.turns import ChatTurn, GivenMemory, RememberedChat, remember
+from memory.text.completion_messages import AddedMemory
 from memory.text.completion_stream import Completion
 
 _DONE = b"data: [DONE]\n\n"
@@ -32,9 +33,9 @@ class ChatCompletion:
     given: GivenMemory | None
 
     @property
-    def request(self) -> dict[str, Any]:
-        """Returns what the model is sent."""
-        return {**self.body, "messages": messages_with(self.turn, self.given)}
+    def added(self) -> AddedMemory | None:
+        """Returns what the model is told beside the caller's messages."""
+        return AddedMemory(self.given.prefix, self.given.recalled) if self.given else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def complete(asked: ChatCompletion) -> WholeAnswer:
     # Its silence is bounded, its length is not.
     with deadline.without_limit():
         try:
-            with relay(asked.model, asked.request, slot_plan=_find_cache(asked)) as answer:
+            with relay(asked.model, asked.body, added=asked.added, slot_plan=_find_cache(asked)) as answer:
                 content = answer.read()
         except LLMUnavailable:
             _remember(asked)
@@ -72,7 +73,7 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
     """
     answer: RelayedAnswer | None = None
     try:
-        with relay(asked.model, asked.request, slot_plan=_find_cache(asked)) as answer:
+        with relay(asked.model, asked.body, added=asked.added, slot_plan=_find_cache(asked)) as answer:
             yield b""
             yield from answer.events()
     except BaseException:

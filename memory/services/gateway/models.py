@@ -1,13 +1,14 @@
-"""Which chat model a request of OpenAI's API means."""
+"""Finds the chat model that a request of OpenAI's API means."""
 
 from __future__ import annotations
 
-from memory.enums import ErrorCode
+from memory.enums import ErrorCode, ModelPurpose
 from memory.errors import LLMUnavailable, NotFound
 from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import missing_setting, resolve_model
 from memory.services.answers.models import find_model, list_models
 
-# What a client sends that leaves the choice to the server.
+# A client that sends this leaves the choice to the server.
 USUAL = "default"
 
 
@@ -31,9 +32,10 @@ def choose_model(name: str, namespace_id: int | None = None) -> ChatModel:
     """
     there = list_models(namespace_id)
     if not there:
+        provider, _ = resolve_model(ModelPurpose.ANSWER)
         raise ModelNotConfigured(
-            "No language model is configured: set MEMOS_LLM_ENABLED=1, MEMOS_LLM_PROVIDER, MEMOS_LLM_MODEL and the "
-            "provider's key, and restart."
+            f"No language model is configured: {missing_setting(provider)} is missing. Set MEMOS_LLM_ENABLED=1, "
+            "MEMOS_LLM_PROVIDER, MEMOS_LLM_MODEL and the provider's key (`hf`: MEMOS_HF_PYTHON), and restart."
         )
     chosen = find_model(there[0] if name in ("", USUAL) else name, namespace_id)
     if chosen:

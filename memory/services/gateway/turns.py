@@ -23,7 +23,7 @@ from memory.services.recall.quoted import list_quoted
 from memory.services.recall.search import Ask
 from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
-from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
+from memory.text.completion_messages import Message, find_last_said, text_of
 from memory.text.reminders import remove_reminders
 from memory.text.thinking import remove_thinking
 from memory.text.transcripts import MAX_TEXT_CHARS
@@ -133,13 +133,6 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         pack=found.pack,
         whose=found.whose,
     )
-
-
-def messages_with(turn: ChatTurn, given: GivenMemory | None) -> list[Message]:
-    """Returns the caller's messages, with the recalled memories between them."""
-    if given is None:
-        return list(turn.messages)
-    return with_memory(turn.messages, prefix=given.prefix, recalled=given.recalled)
 
 
 def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: str) -> RememberedChat:
