@@ -9,7 +9,7 @@ from memory.api.serializers.completions import CUBES, NAMESPACE, SESSION, Messag
 from memory.api.serializers.errors import OpenAIErrorBodySerializer
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]})
 class SystemField(serializers.Field):
     """A text, or blocks of text."""
 

@@ -39,7 +39,7 @@ class InputField(serializers.Field):
         return data
 
 
-@extend_schema_field({"type": ["object", "null"], "additionalProperties": {}})
+@extend_schema_field({"type": "object", "additionalProperties": {}})
 class ObjectField(serializers.Field):
     """A JSON object whose fields another API describes."""
 
@@ -51,7 +51,7 @@ class ObjectField(serializers.Field):
         return dict(data)
 
 
-@extend_schema_field({"type": ["array", "null"], "items": {"type": "object"}})
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
 class ObjectsField(serializers.Field):
     """A list of JSON objects whose fields another API describes."""
 
@@ -68,7 +68,6 @@ class ObjectsField(serializers.Field):
         "oneOf": [
             {"type": "string", "minLength": 1, "maxLength": 128},
             {"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "maxLength": 128}}},
-            {"type": "null"},
         ]
     }
 )
