@@ -13,7 +13,7 @@ from memory.kinds import KIND_SQL
 from memory.providers.embedding.interface import Pending
 from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
-from memory.text.analysis import asked_terms
+from memory.text.analysis import terms_of_question
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
 from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
@@ -145,7 +145,7 @@ def question(
     )
     return Question(
         text=text,
-        terms=list(dict.fromkeys(asked_terms(text))),
+        terms=list(dict.fromkeys(terms_of_question(text))),
         embedded=vector,
         model_id=model_id,
         familiarity=familiarity,

@@ -110,7 +110,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def asked_terms(text: str) -> list[str]:
+def terms_of_question(text: str) -> list[str]:
     """Returns the index terms of a question; a stop word asked alone means a name."""
     found = terms(text)
     alone = text.strip(" \t\r\n.,;:!?\"'").lower()

@@ -121,15 +121,15 @@ def _answer(
     """Quotes `sentence` with the question it answers, if it says too little without and the question says something."""
     text, asked = question
     terms = salience.content_terms(sentence) - names
-    asked_terms = salience.content_terms(text) - names
-    topics = sum(1 for term in asked_terms if not salience.is_light(term))
+    terms_of_question = salience.content_terms(text) - names
+    topics = sum(1 for term in terms_of_question if not salience.is_light(term))
     if not topics or len(terms) > SHORT_ANSWER_TERMS or sentences.is_question(sentence):
         return None
     yes_no = _YES_NO.match(sentence) is not None and topics > 1
     if not yes_no and (sentences.is_small_talk(sentence) or all(map(salience.is_light, terms))):
         return None
     body = f"({sentences.strip_fillers(text)}) {sentence}"
-    statement = _statement(turn, body, terms | asked_terms, about=sentence, factor=factor)
+    statement = _statement(turn, body, terms | terms_of_question, about=sentence, factor=factor)
     return replace(statement, sources=(asked.id, turn.id))
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from memory.errors import MemosError
 from memory.models import Namespace, Session
 from memory.services.index.neighbours import MAX_NAMESPACES, near_text
-from memory.text.analysis import asked_terms
+from memory.text.analysis import terms_of_question
 from memory.types import Access, Scope
 from ops.admin.filters import find_namespaces
 
@@ -76,7 +76,7 @@ def search(rows: QuerySet, text: str, asking: Asking) -> NarrowedRows:
         return NarrowedRows(rows.none(), _("Searching by what memories say needs the permission to read it."))
     if text.startswith(MEANING):
         return _by_meaning(rows, text.removeprefix(MEANING).strip(), asking, namespace_ids)
-    wanted = list(dict.fromkeys(asked_terms(speaker or text)))[:MAX_TERMS]
+    wanted = list(dict.fromkeys(terms_of_question(speaker or text)))[:MAX_TERMS]
     if speaker:
         rows = rows.filter(speaker=speaker)
     if not wanted:

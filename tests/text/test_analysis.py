@@ -13,10 +13,10 @@ from memory.text.analysis import (
     FUNCTION_CHARACTERS,
     MAX_TERM_CHARS,
     STOP_WORDS,
-    asked_terms,
     cjk_share,
     is_cjk,
     terms,
+    terms_of_question,
 )
 
 CASES = [
@@ -93,11 +93,17 @@ def test_no_stop_word_in_small_letters_is_a_term() -> None:
 
 @pytest.mark.parametrize("word", ["Will", "Don", "IT", "WHO", "An"])
 def test_a_name_that_is_a_stop_word_is_a_term(word: str) -> None:
-    assert terms(word) == asked_terms(word) == asked_terms(word.lower()) == asked_terms(f"{word}?") == [word.lower()]
+    assert (
+        terms(word)
+        == terms_of_question(word)
+        == terms_of_question(word.lower())
+        == terms_of_question(f"{word}?")
+        == [word.lower()]
+    )
 
 
 def test_common_words_are_asked_alone_only() -> None:
-    assert asked_terms("who is it") == asked_terms("的") == asked_terms("👍") == []
+    assert terms_of_question("who is it") == terms_of_question("的") == terms_of_question("👍") == []
 
 
 @pytest.mark.parametrize(
