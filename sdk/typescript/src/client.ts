@@ -125,7 +125,7 @@ export class MemOS {
     return this.#transport.stream(call, request) as AsyncGenerator<AnswerEvent>;
   }
 
-  #named<T extends { namespace?: string }>(options: T): T & { namespace: string } {
+  #named<T extends { namespace?: string }>(options: T): T & { namespace: string | undefined } {
     return { ...options, namespace: this.#transport.namespaceOf(options.namespace) };
   }
 }

@@ -71,11 +71,9 @@ export class Transport {
     });
   }
 
-  /** `named`, else the client's own namespace. Throws MemOSError. */
-  namespaceOf(named?: string): string {
-    const namespace = named ?? this.#namespace;
-    if (!namespace) throw new MemOSError("There is no namespace: give one to the client or the call.");
-    return namespace;
+  /** Returns `named`, else the client's own namespace; undefined leaves it to the key's default. */
+  namespaceOf(named?: string): string | undefined {
+    return named ?? this.#namespace;
   }
 
   /** The answer to a request. `repeatable`: to send it again does no harm when nobody knows what became of it. */

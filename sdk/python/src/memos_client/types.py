@@ -30,7 +30,7 @@ AdapterStateEnum: TypeAlias = Literal["training", "candidate", "active", "refuse
 
 
 class AdapterTrainingRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     name: str
     dataset_id: str
     rank: NotRequired[int]
@@ -51,6 +51,24 @@ CustomTag: TypeAlias = str
 
 class AddedData(TypedDict):
     memory: str
+
+
+class Message(TypedDict):
+    role: str
+
+
+class AnthropicMessageRequest(TypedDict):
+    model: NotRequired[str]
+    messages: list[Message]
+    system: NotRequired[str | list[dict[str, Any]] | None]
+    tools: NotRequired[list[dict[str, Any]] | None]
+    tool_choice: NotRequired[dict[str, Any] | None]
+    thinking: NotRequired[dict[str, Any] | None]
+    output_config: NotRequired[dict[str, Any] | None]
+    max_tokens: int
+    stream: NotRequired[bool | None]
+    stop_sequences: NotRequired[list[str] | None]
+    metadata: NotRequired[dict[str, Any] | None]
 
 
 class ArmShare(TypedDict):
@@ -174,12 +192,19 @@ AuditEventEnum: TypeAlias = Literal[
     "CUBE_SHARE",
     "CUBE_REVOKE",
     "KEY_OWNER",
+    "PROJECT_CHANGE",
 ]
 
 
 class AuditKept(TypedDict):
     events: int
     typed: int
+
+
+class BankDeleted(TypedDict):
+    success: bool
+    message: str
+    deleted_count: int
 
 
 Tag: TypeAlias = str
@@ -209,10 +234,6 @@ class ChangedMemory(TypedDict):
     id: str
     text: str
     cube_id: str
-
-
-class Message(TypedDict):
-    role: str
 
 
 class ChatCompletionRequest(TypedDict):
@@ -290,6 +311,16 @@ class Configured(TypedDict):
 class ContentRequest(TypedDict):
     group_id: str
     content: str
+
+
+class CountedMessagesRequest(TypedDict):
+    model: NotRequired[str]
+    messages: list[Message]
+    system: NotRequired[str | list[dict[str, Any]] | None]
+    tools: NotRequired[list[dict[str, Any]] | None]
+    tool_choice: NotRequired[dict[str, Any] | None]
+    thinking: NotRequired[dict[str, Any] | None]
+    output_config: NotRequired[dict[str, Any] | None]
 
 
 class CubeContents(TypedDict):
@@ -377,6 +408,7 @@ class Budget(TypedDict):
 
 
 class Policy(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -433,7 +465,7 @@ CubeLevelEnum: TypeAlias = Literal["own", "read", "write"]
 class CubeLoadRequest(TypedDict):
     file: NotRequired[bytes]
     upload: NotRequired[str]
-    namespace: str
+    namespace: NotRequired[str]
     dry_run: NotRequired[bool]
     ids: NotRequired[CubeIdsEnum]
     policy: NotRequired[bool]
@@ -547,7 +579,7 @@ class DocumentDeleted(TypedDict):
 
 
 class DocumentFileFormRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     file: bytes
     document_id: NotRequired[str]
     title: NotRequired[str]
@@ -569,6 +601,23 @@ DocumentFileTypeEnum: TypeAlias = Literal[
 DroppedVerdictEnum: TypeAlias = Literal["restated", "variety", "irrelevant", "outranked"]
 
 
+class Embedding(TypedDict):
+    object: str
+    index: int
+    embedding: list[float] | str
+
+
+InputItem: TypeAlias = str
+
+
+class EmbeddingUsage(TypedDict):
+    prompt_tokens: int
+    total_tokens: int
+
+
+EncodingFormatEnum: TypeAlias = Literal["float", "base64"]
+
+
 EngineEnum: TypeAlias = Literal["llamacpp", "transformers"]
 
 
@@ -579,7 +628,7 @@ ErasureReceiptStatusEnum: TypeAlias = Literal["queued", "running", "waiting", "f
 
 
 class ErasureRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     memory_ids: NotRequired[list[str]]
     session_id: NotRequired[str]
     speaker: NotRequired[str]
@@ -600,6 +649,7 @@ ErrorCodeEnum: TypeAlias = Literal[
     "forbidden",
     "not_found",
     "model_not_found",
+    "previous_response_not_found",
     "model_not_configured",
     "method_not_allowed",
     "request_timeout",
@@ -695,7 +745,7 @@ class Exempted(TypedDict):
 
 
 class ExemptionRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     memory_ids: list[str]
     legal_hold: NotRequired[bool]
     expires_at: NotRequired[str | None]
@@ -769,7 +819,7 @@ ImportStateEnum: TypeAlias = Literal["preview", "queued", "running", "done", "ca
 
 
 class ImportTextRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     format: NotRequired[ImportFormatEnum]
     speaker: NotRequired[str]
     text: NotRequired[str]
@@ -899,6 +949,18 @@ class Mem0Memory(TypedDict):
     updated_at: str
 
 
+class Mem0Project(TypedDict):
+    custom_instructions: NotRequired[str | None]
+    agent_custom_instructions: NotRequired[str | None]
+    custom_categories: NotRequired[list[str | dict[str, Any]] | None]
+    memory_depth: NotRequired[str | None]
+    usecase_setting: NotRequired[str | None]
+    multilingual: NotRequired[bool | None]
+    decay: NotRequired[bool | None]
+    id: NotRequired[str]
+    name: NotRequired[str]
+
+
 class MemTensorAccessibleCube(TypedDict):
     cube_id: str
     mem_cube_id: str
@@ -921,6 +983,7 @@ class MemTensorCallerFound(TypedDict):
     data: MemTensorCaller
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 ReadableCubeId: TypeAlias = str
@@ -930,12 +993,14 @@ class MemTensorClassicAnswered(TypedDict):
     data: str
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorConfigured(TypedDict):
     data: Configured
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorCreateCubeRequest(TypedDict):
@@ -956,6 +1021,7 @@ class MemTensorCubeExists(TypedDict):
     data: dict[str, bool]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorCubeId(TypedDict):
@@ -970,11 +1036,13 @@ class MemTensorCubeMade(TypedDict):
     data: MemTensorCube
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorFeedbackRequest(TypedDict):
     user_id: str
     session_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
     feedback_content: str
     feedback_time: NotRequired[str | None]
     retrieved_memory_ids: NotRequired[list[str] | None]
@@ -1019,18 +1087,21 @@ class MemTensorUserFound(TypedDict):
     data: MemTensorUser
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorUserList(TypedDict):
     data: list[MemTensorUser]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorUserNames(TypedDict):
     data: dict[str, str | None]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemoryEvent(TypedDict):
@@ -1075,7 +1146,7 @@ class MemoryUpdateRequest(TypedDict):
 
 
 class MergeRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     source_id: str
     reason: str
 
@@ -1155,6 +1226,120 @@ class OpenAIErrorBody(TypedDict):
     request_id: NotRequired[str]
 
 
+UserIdItem: TypeAlias = str
+
+
+AgentIdItem: TypeAlias = str
+
+
+class OpenMemAddRequest(TypedDict):
+    messages: NotRequired[str | list[dict[str, Any]] | None]
+    user_id: NotRequired[str | list[UserIdItem] | None]
+    agent_id: NotRequired[str | list[AgentIdItem] | None]
+    conversation_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    source: NotRequired[str | None]
+    tags: NotRequired[list[Tag] | None]
+    info: NotRequired[dict[str, Any] | None]
+
+
+class OpenMemAdded(TypedDict):
+    task_id: str
+    status: str
+    success: bool
+
+
+class OpenMemDeleteRequest(TypedDict):
+    memory_ids: NotRequired[list[str] | None]
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    filter: NotRequired[dict[str, Any] | None]
+
+
+class OpenMemDeleted(TypedDict):
+    success: bool
+
+
+class OpenMemFeedbackRequest(TypedDict):
+    feedback_content: str
+    user_id: str
+    agent_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    feedback_time: NotRequired[str | None]
+
+
+class OpenMemListRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    filter: NotRequired[dict[str, Any] | None]
+    page: NotRequired[int | None]
+    size: NotRequired[int | None]
+
+
+class OpenMemMemory(TypedDict):
+    id: str
+    memory_key: str
+    memory_value: str
+    memory_type: MemTensorMemoryTypeEnum
+    conversation_id: str
+    status: str
+    tags: list[str]
+    memory_time: str
+    create_time: str
+    update_time: str
+    relativity: NotRequired[float]
+
+
+class OpenMemMessage(TypedDict):
+    id: str
+    role: str
+    content: str
+    conversation_id: str
+    create_time: str
+
+
+class OpenMemMessagesRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    message_limit_number: NotRequired[int | None]
+
+
+class OpenMemPage(TypedDict):
+    memory_detail_list: list[OpenMemMemory]
+    preference_detail_list: list[dict[str, Any]]
+    tool_memory_detail_list: list[dict[str, Any]]
+    skill_detail_list: list[dict[str, Any]]
+    preference_note: str
+    total: int
+    size: int
+    current: int
+    pages: int
+
+
+class OpenMemSaid(TypedDict):
+    message_detail_list: list[OpenMemMessage]
+
+
+class OpenMemSearchRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    query: str
+    memory_limit_number: NotRequired[int | None]
+    relativity: NotRequired[float | None]
+    filter: NotRequired[dict[str, Any] | None]
+
+
+class OpenMemStatusRequest(TypedDict):
+    task_id: str
+
+
+class OpenMemTask(TypedDict):
+    task_id: str
+    status: str
+
+
 class Opinion(TypedDict):
     kind: FeedbackEnum
     note: str
@@ -1206,6 +1391,7 @@ class Decay1(TypedDict):
 
 
 class Policy1(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1241,6 +1427,16 @@ AddTag: TypeAlias = str
 
 
 RemoveTag: TypeAlias = str
+
+
+class PatchedMem0ProjectSettingsRequest(TypedDict):
+    custom_instructions: NotRequired[str | None]
+    agent_custom_instructions: NotRequired[str | None]
+    custom_categories: NotRequired[list[str | dict[str, Any]] | None]
+    memory_depth: NotRequired[str | None]
+    usecase_setting: NotRequired[str | None]
+    multilingual: NotRequired[bool | None]
+    decay: NotRequired[bool | None]
 
 
 class PatchedMemoryChangeRequest(TypedDict):
@@ -1286,6 +1482,7 @@ class Decay2(TypedDict):
 
 
 class Policy3(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1313,6 +1510,7 @@ class Decay3(TypedDict):
 
 
 class Overrides(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1349,6 +1547,7 @@ class Decay4(TypedDict):
 
 
 class Policy4(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1370,7 +1569,7 @@ class Policy4(TypedDict):
 
 
 class PolicyPreviewRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     policy: Policy4
 
 
@@ -1381,6 +1580,7 @@ class Decay5(TypedDict):
 
 
 class Policy5(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1408,6 +1608,7 @@ class Decay6(TypedDict):
 
 
 class Policy6(TypedDict):
+    timezone: NotRequired[str]
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
@@ -1429,7 +1630,7 @@ class Policy6(TypedDict):
 
 
 class PolicyPutRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     policy: Policy6
     reason: NotRequired[str]
 
@@ -1460,6 +1661,9 @@ PredicateEnum: TypeAlias = Literal[
     "likes",
     "mentioned_with",
 ]
+
+
+PreferenceTypeEnum: TypeAlias = Literal["explicit_preference"]
 
 
 class PriorityCounts(TypedDict):
@@ -1577,7 +1781,7 @@ RefusalEnum: TypeAlias = Literal[
 
 
 class ReparseRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
 
 
 class Replayed(TypedDict):
@@ -1600,11 +1804,34 @@ class ResetDone(TypedDict):
 
 
 class ResetRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     session_id: str
     confirm: NotRequired[bool]
     dry_run: NotRequired[bool]
     clear_audit: NotRequired[bool]
+
+
+class Conversation(TypedDict):
+    id: str
+
+
+class ResponseRequest(TypedDict):
+    model: NotRequired[str]
+    input: str | list[dict[str, Any]]
+    instructions: NotRequired[str | None]
+    previous_response_id: NotRequired[str | None]
+    conversation: NotRequired[str | Conversation | None]
+    store: NotRequired[bool | None]
+    stream: NotRequired[bool | None]
+    background: NotRequired[bool | None]
+    max_output_tokens: NotRequired[int | None]
+    tools: NotRequired[list[dict[str, Any]] | None]
+    tool_choice: NotRequired[Any]
+    text: NotRequired[dict[str, Any] | None]
+    reasoning: NotRequired[dict[str, Any] | None]
+    user: NotRequired[str | None]
+    safety_identifier: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any] | None]
 
 
 Statement: TypeAlias = int
@@ -1768,7 +1995,7 @@ SourceEnum: TypeAlias = Literal["hot", "cold"]
 
 
 class SplitRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     alias_ids: NotRequired[list[str]]
     mention_ids: NotRequired[list[str]]
     reason: str
@@ -1888,6 +2115,10 @@ class Timeline(TypedDict):
     pinned: bool
 
 
+class TokenCount(TypedDict):
+    input_tokens: int
+
+
 class TokensSpent(TypedDict):
     input_tokens: int
     output_tokens: int
@@ -1924,7 +2155,7 @@ TrainingDatasetStateEnum: TypeAlias = Literal["queued", "running", "done", "stal
 
 
 class TrainingExportRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     origins: NotRequired[list[OriginsEnum]]
     min_importance: NotRequired[float]
     max_lines: NotRequired[int]
@@ -1941,7 +2172,7 @@ class TreeRebuildAnswer(TypedDict):
 
 
 class TreeRebuildRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
 
 
 class TriggerDetails(TypedDict):
@@ -1992,6 +2223,7 @@ class UpdatedMemory(TypedDict):
     created_at: str
     updated_at: str
     text: str
+    message: str
 
 
 class Upload(TypedDict):
@@ -2010,7 +2242,7 @@ class Upload(TypedDict):
 
 
 class UploadStartRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     name: str
     bytes: int
     sha256: NotRequired[str]
@@ -2056,7 +2288,7 @@ class User(TypedDict):
 
 
 class UserCreateRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     name: str
     display_name: NotRequired[str]
     preferences: NotRequired[dict[str, Any]]
@@ -2137,7 +2369,7 @@ class Webhook(TypedDict):
 
 
 class WebhookCreateRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     url: str
     types: NotRequired[list[EventTypeEnum]]
     description: NotRequired[str]
@@ -2404,6 +2636,7 @@ class AdapterList(TypedDict):
 class AddMemoryRequest(TypedDict):
     user_id: NotRequired[str]
     session_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
     task_id: NotRequired[str | None]
     manager_user_id: NotRequired[str | None]
     project_id: NotRequired[str | None]
@@ -2450,9 +2683,14 @@ class AllTasks(TypedDict):
     lag: TaskLag
 
 
+class AnthropicError(TypedDict):
+    type: str
+    error: OpenAIErrorBody
+
+
 class ArchiveWhereRequest(TypedDict):
     reason: str
-    namespace: str
+    namespace: NotRequired[str]
     filter: NotRequired[Filter]
     all: NotRequired[bool]
     dry_run: NotRequired[bool]
@@ -2472,6 +2710,8 @@ class Archived(TypedDict):
     superseded_by: str | None
     changed: list[str]
     degraded: list[DegradationEnum]
+    verdict: NotRequired[GateDecisionEnum]
+    reasons: NotRequired[list[Reason]]
     erased: bool
     to_erase: str
 
@@ -2553,6 +2793,7 @@ class BatchQuestionRequest(TypedDict):
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
@@ -2584,6 +2825,8 @@ class Changed(TypedDict):
     superseded_by: str | None
     changed: list[str]
     degraded: list[DegradationEnum]
+    verdict: NotRequired[GateDecisionEnum]
+    reasons: NotRequired[list[Reason]]
 
 
 class ChatAnswer(TypedDict):
@@ -2793,6 +3036,7 @@ class DocumentFile(TypedDict):
     percent: int
     refusal: RefusalEnum | BlankEnum
     problem: str
+    notes: list[str]
     name: str
     type: DocumentFileTypeEnum
     bytes: int
@@ -2826,7 +3070,7 @@ class DocumentFileList(TypedDict):
 
 
 class DocumentRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     document_id: NotRequired[str]
     title: NotRequired[str]
     text: str
@@ -2900,6 +3144,20 @@ class Edge(TypedDict):
     evidence: list[str]
     valid_from: str | None
     valid_to: str | None
+
+
+class EmbeddingList(TypedDict):
+    object: str
+    data: list[Embedding]
+    model: str
+    usage: EmbeddingUsage
+
+
+class EmbeddingRequestRequest(TypedDict):
+    input: str | list[InputItem]
+    model: NotRequired[str]
+    encoding_format: NotRequired[EncodingFormatEnum]
+    dimensions: NotRequired[int | None]
 
 
 class Entity(TypedDict):
@@ -3051,6 +3309,7 @@ class Import(TypedDict):
     faults: list[ImportFault]
     dealt_with: int
     new: int
+    redacted: int
     present: int
     gone: int
     quarantined: int
@@ -3065,7 +3324,7 @@ class Import(TypedDict):
 
 
 class ImportFileRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     format: NotRequired[ImportFormatEnum]
     speaker: NotRequired[str]
     file: bytes
@@ -3101,7 +3360,7 @@ class JobList(TypedDict):
 
 
 class JudgementsRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     query: str
     marks: list[MarkRequest]
 
@@ -3150,7 +3409,7 @@ class Mem0Error(TypedDict):
 
 class Mem0TurnRequest(TypedDict):
     role: NotRequired[RoleNameEnum]
-    content: str | list[str | dict[str, Any]] | None
+    content: str | list[str | dict[str, Any]] | dict[str, Any] | None
     name: NotRequired[str | None]
 
 
@@ -3158,36 +3417,42 @@ class MemTensorAdded(TypedDict):
     data: list[AddedToCube]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorAllTasks(TypedDict):
     data: AllTasks
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorChatAnswered(TypedDict):
     data: ChatAnswer
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorClassicDeleted(TypedDict):
     data: Deleted
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorCubeEnded(TypedDict):
     data: MemTensorCubeId
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorDeleted(TypedDict):
     data: Deleted
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorError(TypedDict):
@@ -3201,11 +3466,12 @@ class MemTensorFeedbackKept(TypedDict):
     data: FeedbackKept
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorMessageRequest(TypedDict):
     role: NotRequired[RoleNameEnum]
-    content: str | list[str | dict[str, Any]] | None
+    content: str | list[str | dict[str, Any]] | dict[str, Any] | None
     name: NotRequired[str | None]
     chat_time: NotRequired[str | None]
 
@@ -3221,18 +3487,71 @@ class MemTensorMetadata(TypedDict):
     created_at: str
     memory_time: str
     relativity: NotRequired[float]
+    preference_type: NotRequired[PreferenceTypeEnum]
+    preference: NotRequired[str]
+
+
+class MemTensorOpenMemAdded(TypedDict):
+    data: OpenMemAdded
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemDeleted(TypedDict):
+    data: OpenMemDeleted
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemJudged(TypedDict):
+    data: OpenMemAdded
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemOne(TypedDict):
+    data: OpenMemMemory
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemPage(TypedDict):
+    data: OpenMemPage
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemSaid(TypedDict):
+    data: OpenMemSaid
+    code: int
+    message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemStatus(TypedDict):
+    data: OpenMemTask
+    code: int
+    message: str
+    notice: NotRequired[str]
 
 
 class MemTensorRecordDeleted(TypedDict):
     data: Deleted
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorRecordRecovered(TypedDict):
     data: Recovered
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorShareRequest(TypedDict):
@@ -3250,18 +3569,21 @@ class MemTensorSuggestions(TypedDict):
     data: Suggested
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorTaskQueue(TypedDict):
     data: TaskQueue
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorTasksWaited(TypedDict):
     data: TasksWaited
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class Memory(TypedDict):
@@ -3326,12 +3648,20 @@ class MessageOutcome(TypedDict):
 
 class MessageRequest(TypedDict):
     role: RoleNameEnum
-    content: NotRequired[str | list[str | dict[str, Any]] | None]
+    content: NotRequired[str | list[str | dict[str, Any]] | dict[str, Any] | None]
     name: NotRequired[str | None]
 
 
 class OpenAIError(TypedDict):
     error: OpenAIErrorBody
+
+
+class OpenMemFound(TypedDict):
+    memory_detail_list: list[OpenMemMemory]
+    preference_detail_list: list[dict[str, Any]]
+    tool_memory_detail_list: list[dict[str, Any]]
+    skill_detail_list: list[dict[str, Any]]
+    preference_note: str
 
 
 class Outcome(TypedDict):
@@ -3471,12 +3801,13 @@ class QuarantinedWhole(TypedDict):
 
 
 class QueryRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     query: str
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
@@ -3487,12 +3818,13 @@ class QueryRequest(TypedDict):
 
 
 class QuestionRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     query: str
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     cubes: NotRequired[list[str]]
     session_id: NotRequired[str]
     model: NotRequired[str | None]
@@ -3629,6 +3961,7 @@ class SearchAcrossRequest(TypedDict):
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
@@ -3641,6 +3974,7 @@ class SearchDefaultsRequest(TypedDict):
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
@@ -3649,6 +3983,7 @@ class SearchDefaultsRequest(TypedDict):
 class SearchMemoryRequest(TypedDict):
     user_id: NotRequired[str]
     session_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
     query: str
     readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
     install_cube_ids: NotRequired[list[InstallCubeId] | None]
@@ -3780,12 +4115,13 @@ class UserErasure(TypedDict):
 
 
 class WhyRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     query: str
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     memory_id: str
 
 
@@ -3826,6 +4162,7 @@ class Added(TypedDict):
 
 
 class AddedList(TypedDict):
+    message: str
     results: list[AddedMemory]
 
 
@@ -3862,11 +4199,12 @@ class BulkChange(TypedDict):
 
 
 class ChatRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
     cubes: NotRequired[list[str]]
     session_id: NotRequired[str]
     model: NotRequired[str | None]
@@ -3968,7 +4306,7 @@ class Hit(TypedDict):
 
 
 class IngestRequest(TypedDict):
-    namespace: str
+    namespace: NotRequired[str]
     session_id: NotRequired[str]
     role: NotRequired[RoleNameEnum]
     text: NotRequired[str]
@@ -3976,6 +4314,7 @@ class IngestRequest(TypedDict):
     metadata: NotRequired[dict[str, Any]]
     speaker: NotRequired[str]
     occurred_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
 
 
 class Ingested(TypedDict):
@@ -4009,6 +4348,7 @@ class Manifest(TypedDict):
 class MemTensorChatRequest(TypedDict):
     user_id: NotRequired[str]
     session_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
     query: str
     readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
     writable_cube_ids: NotRequired[list[WritableCubeId] | None]
@@ -4029,6 +4369,7 @@ class MemTensorCubeShared(TypedDict):
     data: MemTensorShared
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorMemory(TypedDict):
@@ -4042,18 +4383,28 @@ class MemTensorOneMemory(TypedDict):
     data: MemTensorMemory
     code: int
     message: str
+    notice: NotRequired[str]
+
+
+class MemTensorOpenMemFound(TypedDict):
+    data: OpenMemFound
+    code: int
+    message: str
+    notice: NotRequired[str]
 
 
 class MemTensorSeveralMemories(TypedDict):
     data: list[MemTensorMemory]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorTasks(TypedDict):
     data: list[Task]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class PackRetrieval(TypedDict):
@@ -4175,12 +4526,14 @@ class MemTensorClassicMemory(TypedDict):
     data: MemTensorMemory
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemTensorListed(TypedDict):
     data: list[CubeMemories]
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class MemoriesByKind(TypedDict):
@@ -4251,6 +4604,7 @@ class MemTensorFound(TypedDict):
     data: MemoriesByKind
     code: int
     message: str
+    notice: NotRequired[str]
 
 
 class PackList(TypedDict):
