@@ -57,6 +57,7 @@ NAMES = (
     _("activated at"),
     _("actor"),
     _("all namespaces"),
+    _("default namespace"),
     _("asked at"),
     _("at"),
     _("attempts"),
@@ -335,6 +336,8 @@ HELP = (
     _("Why it is refused, stale or not rebuilt"),
     _("Why nothing was made"),
     _("Why the file was refused after all"),
+    _("Of requests that name none"),
+    _("New memories with marks in place of secrets"),
 )
 
 VALUES = (

@@ -57,7 +57,16 @@ class IssueForm(forms.ModelForm):
 
     class Meta:
         model = ApiKey
-        fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute", *BUDGET)
+        fields = (
+            "name",
+            "scopes",
+            "all_namespaces",
+            "namespaces",
+            "default_namespace",
+            "expires_at",
+            "requests_per_minute",
+            *BUDGET,
+        )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -84,6 +93,10 @@ class IssueForm(forms.ModelForm):
             self.add_error(
                 "namespaces", _("A key without a namespace reaches nothing: name one, or grant all namespaces.")
             )
+        default = values.get("default_namespace")
+        named = [one.name for one in values.get("namespaces") or ()]
+        if default and not values.get("all_namespaces") and default not in named:
+            self.add_error("default_namespace", _("The key does not reach this namespace: grant it too."))
         expires_at = values.get("expires_at")
         if expires_at is not None and expires_at <= timezone.now():
             self.add_error("expires_at", _("The expiry lies in the past."))
@@ -133,9 +146,18 @@ class ApiKeyAdmin(LargeTableAdmin):
     search_help_text = gettext_lazy("Name or prefix (the eight characters after mos_)")
     autocomplete_fields = ("namespaces",)
     actions = ("revoke_selected",)
-    fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute", *BUDGET)
-    shown_fields = ("name", "prefix", "granted", "reach", "usable", "expires_at", "requests_per_minute", *BUDGET,
-                    "created_at", "last_used_at", "revoked_at")  # fmt: skip
+    fields = (
+        "name",
+        "scopes",
+        "all_namespaces",
+        "namespaces",
+        "default_namespace",
+        "expires_at",
+        "requests_per_minute",
+        *BUDGET,
+    )
+    shown_fields = ("name", "prefix", "granted", "reach", "default_namespace", "usable", "expires_at",
+                    "requests_per_minute", *BUDGET, "created_at", "last_used_at", "revoked_at")  # fmt: skip
 
     def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
@@ -184,6 +206,7 @@ class ApiKeyAdmin(LargeTableAdmin):
             scopes=values["scopes"],
             namespaces=list(values["namespaces"]),
             all_namespaces=values.get("all_namespaces", False),
+            default_namespace=values["default_namespace"],
             expires_at=values["expires_at"],
             requests_per_minute=values["requests_per_minute"],
             budget=budget_of(values),

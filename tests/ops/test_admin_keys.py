@@ -47,6 +47,18 @@ def test_refusals(staff, world, changes):
     assert ApiKey.objects.count() == 1
 
 
+def test_a_key_has_a_default_namespace_that_it_reaches(staff, world):
+    named = {"all_namespaces": None, "namespaces": [world.harbour.namespace_id]}
+    assert issue(staff, **named, default_namespace="elsewhere").status_code == 200
+    assert not ApiKey.objects.filter(name="Agent").exists()
+
+    issue(staff, **named, default_namespace=world.harbour.namespace)
+    issue(staff, name="Everywhere", default_namespace="elsewhere")
+
+    assert ApiKey.objects.get(name="Agent").default_namespace == world.harbour.namespace
+    assert ApiKey.objects.get(name="Everywhere").default_namespace == "elsewhere"
+
+
 def test_all_and_named_namespaces_together_are_refused(staff, world):
     assert "not both" in issue(staff, namespaces=[world.harbour.namespace_id]).content.decode()
 

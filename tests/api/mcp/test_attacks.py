@@ -178,7 +178,7 @@ def test_a_huge_text_is_refused_by_its_field(alice):
         {"text": "hello\0"},
         {"text": ["hello"]},
         {"text": "hello", "metadata": {"a": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}},
-        {"text": "hello", "namespace": 5},
+        {"text": "hello", "namespace": {"a": 1}},
         {"text": "hello", "namespace": "a\0"},
         {"text": "hello", "namespace": " "},
         {"text": "hello", "namespace": "null"},
