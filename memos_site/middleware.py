@@ -109,8 +109,10 @@ class RequestMiddleware:
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
+        # Django has made text of PATH_INFO, and written what is no UTF-8 in it anew; gunicorn tells what was sent.
+        sent = request.META.get("RAW_URI", "").partition("?")[0]
         for name, content in (
-            ("path", request.META.get("PATH_INFO", "").encode("latin-1", "replace")),
+            ("path", unquote_to_bytes(sent) if sent else request.path_info.encode()),
             ("query string", unquote_to_bytes(request.META.get("QUERY_STRING", ""))),
         ):
             if fault := _fault_of(content):

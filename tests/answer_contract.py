@@ -21,8 +21,9 @@ from django.urls import Resolver404, resolve
 from memory.api.views.openapi import build_whole
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's.
-NO_METHOD = {405}
+# Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's, and an address that
+# cannot be read is refused before it has a route.
+NO_METHOD = {400, 405}
 COMPONENT = re.compile(r"#/components/schemas/([\w.-]+)")
 Schema = dict[str, Any]
 

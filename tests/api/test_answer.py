@@ -196,7 +196,7 @@ def test_a_suspected_memory_is_marked_as_a_quotation(alice, chat):
 def test_a_superseded_value_is_not_quoted(alice, remember):
     former = remember(alice, "The launch is on the 21st.")
     newer = remember(alice, "The launch is on the 28th.")
-    change = {"namespace": "alice", "by": newer, "reason": "moved"}
+    change = {"by": newer, "reason": "moved"}
     assert alice.post(f"/v1/memories/{former}/supersede", change).status_code == 200
 
     body = alice.post("/v1/answer", QUESTION | {"query": "What is the day of the launch?"}).json()

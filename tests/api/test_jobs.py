@@ -35,6 +35,12 @@ def failed(tenant=None, **fields) -> str:
     return str(job.pk)
 
 
+def bodies(job_id: object) -> tuple[tuple[str, dict[str, str]], ...]:
+    """The paths that touch a job, each with its body."""
+    replay, discard = paths(job_id)
+    return (replay, {}), (discard, {"reason": "x"})
+
+
 def paths(job_id: object) -> tuple[str, str]:
     return f"/v1/ops/jobs/{job_id}/replay", f"/v1/ops/jobs/{job_id}/discard"
 
@@ -57,7 +63,7 @@ def test_another_tenants_job_looks_like_none(alice, bob):
     assert alice.get("/v1/ops/jobs").json() == {"jobs": [], "next_cursor": None}
     assert alice.get("/v1/ops/jobs", namespace="bob").status_code == 404
     for job_id in (other, NOBODY):
-        answers = [alice.get(f"/v1/ops/jobs/{job_id}"), *(alice.post(path, {"reason": "x"}) for path in paths(job_id))]
+        answers = [alice.get(f"/v1/ops/jobs/{job_id}"), *(alice.post(path, body) for path, body in bodies(job_id))]
         assert [answer.status_code for answer in answers] == [404, 404, 404]
         assert {answer.json()["error"]["code"] for answer in answers} == {"not_found"}
     assert Job.objects.across_namespaces().get(pk=other).state == "failed"
@@ -70,8 +76,8 @@ def test_the_systems_jobs_take_all_namespaces_and_to_touch_them_the_admin_scope(
 
     assert alice.get(f"/v1/ops/jobs/{job_id}").status_code == 404
     assert clerk.get(f"/v1/ops/jobs/{job_id}").json()["namespace"] is None
-    for path in paths(job_id):
-        refused = clerk.post(path, {"reason": "x"})
+    for path, body in bodies(job_id):
+        refused = clerk.post(path, body)
         assert refused.status_code == 403
         assert "'admin'" in refused.json()["error"]["message"]
     assert chief.post(paths(job_id)[0], {}).json()["state"] == "queued"
@@ -108,10 +114,11 @@ def test_a_discard_says_why(alice, body):
     ],
 )
 def test_what_can_be_replayed_and_discarded(alice, state, status):
-    for path, expected in zip(("replay", "discard"), status, strict=True):
+    for place, expected in enumerate(status):
         job_id = failed(alice)
         Job.objects.across_namespaces().filter(pk=job_id).update(state=state)
-        answer = alice.post(f"/v1/ops/jobs/{job_id}/{path}", {"reason": "x"})
+        path, body = bodies(job_id)[place]
+        answer = alice.post(path, body)
         assert answer.status_code == expected
         if expected == 409:
             assert answer.json()["error"]["detail"] == {"state": state}

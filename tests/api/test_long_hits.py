@@ -35,7 +35,7 @@ def test_a_hit_is_the_part_that_answers(alice, long_turn, route):
 
 
 def test_the_whole_turn_stays_under_its_id(alice, long_turn):
-    assert alice.get(f"/v1/memories/{long_turn}?namespace=alice").json()["text"] == LONG
+    assert alice.get(f"/v1/memories/{long_turn}").json()["text"] == LONG
 
 
 def test_a_short_hit_has_no_excerpt(alice, remember):

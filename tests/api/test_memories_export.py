@@ -49,7 +49,6 @@ def lines(tenant, **query):
         ({"filter": '{"or": [{"metadata.a": {"like": 1}}]}'}, "filter.or[0].metadata.a"),
         ({"format": "xlsx"}, "format"),
         ({"state": "gone"}, "state"),
-        ({"text": "the of"}, "text"),
     ],
 )
 def test_what_is_wrong_is_refused_before_anything_is_sent(garden, query, field):

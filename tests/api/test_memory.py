@@ -16,13 +16,16 @@ PATHS = [
     ("get", ""), ("patch", ""), ("delete", ""), ("get", "/history"), ("post", "/restore"), ("post", "/supersede"),
     ("post", "/pin"), ("post", "/unpin"), ("post", "/feedback"),
 ]  # fmt: skip
-BODY = {"reason": "r", "text": "t", "kind": "useful"}
-# What each route takes of it: PATCH refuses names that it does not know.
-BODIES = {"/feedback": {"kind": "useful"}, "": {"reason": "r", "text": "t"}}
+# What each route takes: a name that it does not know is refused.
+BODIES = {
+    "patch": {"reason": "r", "text": "t"}, "delete": {}, "post/restore": {"reason": "r"},
+    "post/supersede": {"reason": "r", "text": "t"}, "post/pin": {"reason": "r"}, "post/unpin": {"reason": "r"},
+    "post/feedback": {"kind": "useful"},
+}  # fmt: skip
 
 
 def call(client, method: str, path: str, ending: str):
-    return getattr(client, method)(path, data=BODIES.get(ending, BODY), content_type="application/json")
+    return getattr(client, method)(path, data=BODIES[method + ending], content_type="application/json")
 
 
 def send(client, method: str, memory_id: str, ending: str):
@@ -51,9 +54,16 @@ def test_who_may_not_is_refused_on_every_route(world, method, ending):
     assert (after["revision"], after["text"], after["state"]) == (1, "Tea is at five.", "active")
 
 
-@pytest.mark.parametrize("memory_id", ["1", "x", "01A1F915-2054-75A1-9F3A", "../query"])
-def test_an_id_that_is_none_is_no_route(alice, memory_id):
-    assert alice.get(f"/v1/memories/{memory_id}").status_code == 404
+@pytest.mark.parametrize("memory_id", ["1", "x", "01A1F915-2054-75A1-9F3A"])
+def test_an_id_that_is_none_says_so(alice, memory_id):
+    answer = alice.get(f"/v1/memories/{memory_id}")
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["detail"][0]["field"] == "memory_id"
+
+
+def test_a_path_of_more_parts_is_no_route(alice):
+    assert alice.get("/v1/memories/../query").status_code == 404
 
 
 def test_a_memory_with_all_that_is_known_of_it(alice, remember):

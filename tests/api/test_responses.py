@@ -293,7 +293,7 @@ def test_what_was_deleted_or_corrected_is_told_no_longer(alice, upstream, change
     second = ask(alice, "And my dog Rex.", previous_response_id=first["id"])
     cat = Memory.objects.in_scope(alice.scope).get(text="My cat is called Luna.")
     if change == "delete":
-        answer = alice.client.delete(f"/v1/memories/{cat.pk}", {"reason": "x"}, content_type="application/json")
+        answer = alice.client.delete(f"/v1/memories/{cat.pk}?reason=x")
     elif change == "correct":
         body = {"text": "My cat is called Nova.", "reason": "x"}
         answer = alice.client.patch(f"/v1/memories/{cat.pk}", body, content_type="application/json")

@@ -133,7 +133,7 @@ def test_returned(alice, remember):
 
     assert (found["verdict"], found["rank"]) == ("returned", 1)
     assert found["reason"].startswith("It came back as hit 1 of 2. Found by meaning (1st of 2)")
-    (hit, _) = alice.post("/v1/search", QUESTION | {"top_k": 2}).json()["hits"]
+    (hit, _) = alice.post("/v1/search", {"namespace": "alice", "query": QUESTION["query"], "top_k": 2}).json()["hits"]
     assert hit["explanation"]["final"] == pytest.approx(found["score"])
     assert (found["notes"], found["degraded"]) == ([], [])
 

@@ -14,7 +14,7 @@ from memory.api.views.openapi import build_document, build_whole
 
 ID = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
 # What speaks the API of other makers: their clients send more than is read.
-OTHERS = {"mem0", "Hindsight", "MemTensor", "OpenAI"}
+OTHERS = {"Anthropic", "mem0", "Hindsight", "MemTensor", "OpenAI"}
 
 
 def operations() -> list[tuple[str, str, dict]]:
@@ -142,9 +142,11 @@ def test_an_id_that_is_none_says_so(admin, route):
     path = "/" + re.sub(r"<id:\w+>", "seven", re.sub(r"<(?!id:)\w+:\w+>", "7", route))
     view = resolve(path).func
     for method in set(view.actions) - {"head"}:
-        answer = send(admin, method.upper(), path, {})
+        # mem0's routes that end with a slash are ours for who sends a bearer key.
+        key = {"headers": {"Authorization": f"Token {admin.token}"}} if path.endswith("/") else {}
+        answer = admin.client.generic(method.upper(), path, data="{}", content_type="application/json", **key)
         assert answer.status_code == 400, answer.content
-        assert "must be a UUID" in answer.json()["error"]["message"]
+        assert "must be a UUID" in answer.content.decode()
 
 
 def test_an_id_hides_no_route():

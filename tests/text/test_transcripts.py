@@ -248,7 +248,7 @@ def test_a_time_in_milliseconds_is_one() -> None:
 
 
 def test_the_turns_of_the_calendars_last_minute_are_read() -> None:
-    entries = [{"speaker": "Ann", "dia_id": f"D1:{number}", "text": f"Bang {number}."} for number in range(90)]
+    entries = [{"speaker": "Ada", "dia_id": f"D1:{number}", "text": f"Bang {number}."} for number in range(90)]
     data = locomo(session_1=entries, session_1_date_time="11:59 pm on 31 December, 9999")
 
     found = turns_of(parse_locomo(orjson.dumps([data])), "made-up-1")

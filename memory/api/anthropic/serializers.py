@@ -63,5 +63,7 @@ class TokenCountSerializer(serializers.Serializer):
 
 
 class AnthropicErrorSerializer(serializers.Serializer):
-    type = serializers.CharField(help_text="`error`")
+    type = serializers.CharField(
+        required=False, help_text="`error`; left out where a request is refused before it has a route"
+    )
     error = OpenAIErrorBodySerializer()
