@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--default-namespace",
             type=arguments.name,
-            default="",
+            default=None,
             help="that of requests that name none (default: the only --namespace; `default` with --all-namespaces)",
         )
         parser.add_argument(
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         name: str,
         namespaces: list[str] | None,
         all_namespaces: bool,
-        default_namespace: str,
+        default_namespace: str | None,
         scopes: list[str] | None,
         expires_days: int | None,
         requests_per_minute: int | None,
@@ -96,7 +96,7 @@ class Command(BaseCommand):
                 scopes=scopes or [AccessScope.READ.value, AccessScope.WRITE.value],
                 namespace_names=namespaces or [],
                 all_namespaces=all_namespaces,
-                default_namespace=default_namespace,
+                default_namespace=default_namespace or "",
                 expires_at=now + timedelta(days=expires_days) if expires_days else None,
                 requests_per_minute=requests_per_minute,
                 budget=_budget(options),

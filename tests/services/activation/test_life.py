@@ -131,7 +131,7 @@ def test_a_memory_that_changes_takes_its_cache_with_it(alice, pinned, folder, re
         newer = remember(alice, "Jonas reviews the migration now.")
         done = alice.post(f"{path}/supersede", {"by": newer, "reason": "newer"})
     else:
-        done = alice.client.delete(path, {"reason": "done"}, content_type="application/json")
+        done = alice.client.delete(f"{path}?reason=done")
     assert done.status_code == 200, done.content
 
     # Used no more from that moment on; then gone, and built again without it.

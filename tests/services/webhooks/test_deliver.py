@@ -73,7 +73,7 @@ class TestWhatIsSent:
             {"text": "The ferry leaves at ten.", "reason": "the new timetable"},
             content_type="application/json",
         )
-        alice.client.delete(f"/v1/memories/{memory_id}", {"reason": "over"}, content_type="application/json")
+        alice.client.delete(f"/v1/memories/{memory_id}?reason=over")
 
         deliver_all()
 

@@ -131,7 +131,7 @@ class TestTheRoute:
 
     def test_types_narrow_it(self, alice, remember):
         memory_id = remember(alice, "The ferry leaves at nine.")
-        alice.client.delete(f"/v1/memories/{memory_id}", {"reason": "over"}, content_type="application/json")
+        alice.client.delete(f"/v1/memories/{memory_id}?reason=over")
 
         body = alice.get("/v1/changes", namespace="alice", types="memory.archived, memory.restored").json()
         assert [one["type"] for one in body["changes"]] == ["memory.archived"]
