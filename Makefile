@@ -119,7 +119,7 @@ client-types: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
 client-types: export DATABASE_URL ?= postgresql://nobody@localhost/nothing
 client-types: export REDIS_URL ?= redis://localhost:1/0
 client-types: install-dev install-clients $(TYPESCRIPT)/node_modules ## write the clients' types, and the Python client's async twin
-	@$(BIN)/python manage.py spectacular --format openapi-json --file .schema.json
+	@$(BIN)/python tools/own_schema.py > .schema.json
 	@$(BIN)/python tools/client_types.py .schema.json sdk/python/src/memos_client/types.py
 	@npm run --silent --prefix $(TYPESCRIPT) types -- $(CURDIR)/.schema.json
 	@rm .schema.json

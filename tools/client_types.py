@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Writes the types of the Python client from the published schema.
 
-.venv/bin/python manage.py spectacular --format openapi-json --file schema.json
+.venv/bin/python tools/own_schema.py > schema.json
 .venv/bin/python tools/client_types.py schema.json sdk/python/src/memos_client/types.py
 """
 

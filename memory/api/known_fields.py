@@ -86,7 +86,7 @@ class KnownFields:
         }
 
 
-def known_fields_of(request: HttpRequest) -> KnownFields | None:
+def list_known_fields(request: HttpRequest) -> KnownFields | None:
     """Looks up in the published document what the request's route reads; None for a route that is not described."""
     match = request.resolver_match
     if match is None:

@@ -160,8 +160,10 @@ def query(tenant: Tenant) -> None:
 
 def read_memory(tenant: Tenant) -> None:
     memory = newest(tenant)
-    for path in (f"/v1/memories/{memory}", f"/v1/memories/{memory}/history", "/v1/memories", "/v1/memories/export"):
-        answer = tenant.get(path, namespace="alice")
+    named = {"namespace": "alice"}
+    one = f"/v1/memories/{memory}"
+    for path, asked in ((one, {}), (f"{one}/history", {}), ("/v1/memories", named), ("/v1/memories/export", named)):
+        answer = tenant.get(path, **asked)
         assert answer.status_code == 200
         if answer.streaming:
             b"".join(answer.streaming_content)
@@ -169,21 +171,21 @@ def read_memory(tenant: Tenant) -> None:
 
 def read_entities(tenant: Tenant) -> None:
     listed = tenant.get("/v1/entities", namespace="alice").json()["entities"]
-    answer = tenant.get(f"/v1/entities/{listed[0]['id']}", namespace="alice")
+    answer = tenant.get(f"/v1/entities/{listed[0]['id']}")
     assert answer.json()["timeline"]
     assert tenant.get("/v1/graph", namespace="alice").status_code == 200
 
 
 def change_memory(tenant: Tenant) -> None:
     path = f"/v1/memories/{newest(tenant)}"
-    body = {"namespace": "alice", "reason": "tidy"}
+    body = {"reason": "tidy"}
     send(tenant, "patch", path, {"reason": "tidy", "text": "The archive key is in the drawer."})
     send(tenant, "post", f"{path}/pin", body)
     send(tenant, "post", f"{path}/unpin", body)
-    send(tenant, "post", f"{path}/feedback", {"namespace": "alice", "kind": "useful"})
+    send(tenant, "post", f"{path}/feedback", {"kind": "useful"})
     send(tenant, "post", f"{path}/supersede", {"text": "The archive key is on the shelf.", "reason": "moved"})
     path = f"/v1/memories/{newest(tenant)}"
-    send(tenant, "delete", path, body)
+    send(tenant, "delete", f"{path}?reason=tidy", {})
     send(tenant, "post", f"{path}/restore", body)
 
 

@@ -24,7 +24,7 @@ _TEXT_ONLY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class AgentTool:
     """Names a tool as the caller does. One that `is_custom` takes a text instead of arguments."""
 
     name: str
@@ -46,11 +46,11 @@ class Tools:
 
     passed_on: Sequence[Mapping[str, Any]]
     functions: Sequence[dict[str, Any]]
-    known: Mapping[str, Tool]
+    known: Mapping[str, AgentTool]
 
-    def find(self, function_name: str) -> Tool:
+    def find(self, function_name: str) -> AgentTool:
         """Returns the tool that the model has called; a name that nobody gave it is passed on."""
-        return self.known.get(function_name, Tool(function_name))
+        return self.known.get(function_name, AgentTool(function_name))
 
 
 def read_tools(listed: Sequence[Mapping[str, Any]]) -> Tools:
@@ -106,7 +106,7 @@ def read_custom_input(arguments: str) -> str:
 
 def _list_callable(
     described: Mapping[str, Any], place: str, namespace: str | None = None
-) -> Iterator[tuple[Tool, Mapping[str, Any]]]:
+) -> Iterator[tuple[AgentTool, Mapping[str, Any]]]:
     kind = described.get("type")
     if kind not in (FUNCTION, CUSTOM, NAMESPACE):
         return
@@ -117,10 +117,10 @@ def _list_callable(
         for number, inner in enumerate(described.get("tools") or ()):
             yield from _list_callable(inner, f"{place}.tools[{number}]", name)
     else:
-        yield Tool(name, namespace, is_custom=kind == CUSTOM), described
+        yield AgentTool(name, namespace, is_custom=kind == CUSTOM), described
 
 
-def _describe_function(tool: Tool, described: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_function(tool: AgentTool, described: Mapping[str, Any]) -> dict[str, Any]:
     function = {"name": tool.function_name, "description": described.get("description")}
     if tool.is_custom:
         form = described.get("format") or {}
@@ -136,4 +136,4 @@ def _describe_function(tool: Tool, described: Mapping[str, Any]) -> dict[str, An
 
 
 def _name_of_call(item: Mapping[str, Any]) -> str:
-    return Tool(str(item.get("name") or ""), item.get("namespace")).function_name
+    return AgentTool(str(item.get("name") or ""), item.get("namespace")).function_name

@@ -25,7 +25,7 @@ from rest_framework.viewsets import ViewSet
 from memory import caller
 from memory.api.composed_names import compose_names
 from memory.api.fields import takes_default_namespace
-from memory.api.known_fields import find_unknown, known_fields_of
+from memory.api.known_fields import find_unknown, list_known_fields
 from memory.api.path_ids import refuse_wrong_ids
 from memory.api.permissions import scope_needed
 from memory.deadline import within
@@ -119,7 +119,7 @@ class MemosViewSet(ViewSet):
         """
         http = request._request
         has_body = bool(int(http.META.get("CONTENT_LENGTH") or 0)) and http.content_type == "application/json"
-        if not (http.GET or has_body) or (known := known_fields_of(http)) is None:
+        if not (http.GET or has_body) or (known := list_known_fields(http)) is None:
             return
         unknown = known.find_unknown_parameters(http.GET)
         if has_body and known.body is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memory.services.imports.container import Part
-from memory.services.imports.exported import Exported, Message, read_conversation
+from memory.services.imports.exported import Exported, ExportedMessage, read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.parts import CITATION, MEDIA, Said
 from memory.services.imports.source import SourceConversation
@@ -65,7 +65,7 @@ def _last_leaf(mapping: dict[str, Any]) -> str | None:
     return next(leaves, next(reversed(mapping), None))
 
 
-def _read(message: dict[str, Any]) -> Message:
+def _read(message: dict[str, Any]) -> ExportedMessage:
     content, metadata = message.get("content") or {}, message.get("metadata") or {}
     role = (message.get("author") or {}).get("role") or "user"
     said = Said()
@@ -75,7 +75,7 @@ def _read(message: dict[str, Any]) -> Message:
     said.count(MEDIA, [file for file in files or () if file not in pictures])
     for name in _CITATIONS:
         said.count(CITATION, metadata.get(name))
-    return Message(
+    return ExportedMessage(
         role=_ROLES.get(role, ""),
         said=said,
         reason=_find_reason(message, role, content, metadata),

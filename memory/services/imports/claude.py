@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.enums import Role
 from memory.services.imports.container import Part
-from memory.services.imports.exported import MISSHAPEN, Exported, Message, describe_misshapen, read_conversation
+from memory.services.imports.exported import MISSHAPEN, Exported, ExportedMessage, describe_misshapen, read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.parts import Said
 from memory.services.imports.single import read_singles
@@ -92,13 +92,13 @@ def _find(raw: dict[str, Any]) -> Exported:
     return found
 
 
-def _read(message: dict[str, Any]) -> Message:
+def _read(message: dict[str, Any]) -> ExportedMessage:
     said = Said()
     said.add(message.get("content"))
     _add_whole(said, message.get("text") or "")
     for file in [*(message.get("attachments") or ()), *(message.get("files") or ())]:
         said.add_file(file)
-    return Message(
+    return ExportedMessage(
         role="user" if message.get("sender", "human") == "human" else "assistant",
         said=said,
         at=message.get("created_at"),

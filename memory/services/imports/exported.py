@@ -33,7 +33,7 @@ _ROLES = {"user": Role.USER, "assistant": Role.AGENT}
 
 
 @dataclass(slots=True)
-class Message:
+class ExportedMessage:
     """A message of an export. `reason` says why it is no turn, where something other than a lack of text does."""
 
     role: str
@@ -62,7 +62,7 @@ def read_conversation(
     origin: str,
     place: str,
     find: Callable[[Any], Exported],
-    read: Callable[[Any], Message],
+    read: Callable[[Any], ExportedMessage],
     count: Callable[[Any], int],
 ) -> SourceConversation:
     """The turns of one entry of a file, in which `find` finds the messages and `read` reads each.
@@ -91,7 +91,7 @@ def _describe(error: Exception, origin: str) -> str:
 
 
 def _to_source(
-    found: Exported, *, origin: str, place: str, read: Callable[[Any], Message], count: int
+    found: Exported, *, origin: str, place: str, read: Callable[[Any], ExportedMessage], count: int
 ) -> SourceConversation:
     identity = shorten_key(found.id, MAX_ID_CHARS)
     result = SourceConversation(
@@ -124,7 +124,7 @@ def _read_beginning(found: Exported, result: SourceConversation, place: str) -> 
 
 
 def _make_turns(
-    message: Message, at: datetime | None, named: str, said: dict[str, Any], *, session: str
+    message: ExportedMessage, at: datetime | None, named: str, said: dict[str, Any], *, session: str
 ) -> list[SourceTurn]:
     memory = NewMemory(session, _ROLES[message.role].value, message.said.text, occurred_at=at)
     # Where messages have no ids of their own, what they say and when tells them apart.
@@ -133,7 +133,7 @@ def _make_turns(
     return list(make_turns(f"{named}:{own}", memory, origin))
 
 
-def _find_reason(message: Message) -> str:
+def _find_reason(message: ExportedMessage) -> str:
     """Why a message without a text is no turn; empty for one with a text."""
     if message.role not in _ROLES:
         return message.role or "other_role"

@@ -11,7 +11,7 @@ from typing import Any
 
 from memory.parsers.web_page import read_html as read_page
 from memory.services.imports.container import Part
-from memory.services.imports.exported import Exported, Message, read_conversation
+from memory.services.imports.exported import Exported, ExportedMessage, read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.parts import MEDIA, Said
 from memory.services.imports.source import METADATA_KEY, SourceConversation, SourceTurn, UnreadableImport, name_session
@@ -66,10 +66,10 @@ def read_html(part: Part) -> Iterator[SourceConversation]:
     yield from _join([_name(conversation, is_named=False)])
 
 
-def _read_message(message: Any, began: datetime) -> Message:
+def _read_message(message: Any, began: datetime) -> ExportedMessage:
     """A message of the package, which dates what has no date by the clock."""
     at = message.created_at
-    return Message(str(message.role), Said([message.content.text]), at=at.isoformat() if at < began else None)
+    return ExportedMessage(str(message.role), Said([message.content.text]), at=at.isoformat() if at < began else None)
 
 
 def _count(raw: Any) -> int:
@@ -97,8 +97,8 @@ def _find(raw: dict[str, Any]) -> Exported:
     for item in raw.get("safeHtmlItem") or ():
         texts.append((_ASSISTANT, item.get("html") and read_page(item["html"])[0]))
     at = raw.get("time")
-    messages = [Message(role, Said([text]), at=at) for role, text in texts if text]
-    found = Exported(named[1] if named else "entry", messages=messages or [Message(_USER, Said())])
+    messages = [ExportedMessage(role, Said([text]), at=at) for role, text in texts if text]
+    found = Exported(named[1] if named else "entry", messages=messages or [ExportedMessage(_USER, Said())])
     for name in ("subtitles", "attachedFiles", "imageFile"):
         files = raw.get(name)
         if messages and files:

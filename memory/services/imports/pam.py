@@ -9,7 +9,7 @@ from typing import Any
 from memory.enums import Role
 from memory.kinds import SESSION_PREFIX
 from memory.services.imports.container import Part
-from memory.services.imports.exported import Exported, Message, read_conversation
+from memory.services.imports.exported import Exported, ExportedMessage, read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.parts import CITATION, MEDIA, THOUGHT, TOOL, Said
 from memory.services.imports.single import LeftOut, read_singles
@@ -62,14 +62,14 @@ def _find(raw: Any) -> Exported:
     )
 
 
-def _read_message(message: Any) -> Message:
+def _read_message(message: Any) -> ExportedMessage:
     said = Said()
     if message.content is not None:
         said.add(message.content.text)
         said.add([part.model_dump(exclude_none=True, mode="json") for part in message.content.parts])
     for kind, values in ((MEDIA, message.attachments), (TOOL, message.tool_calls), (CITATION, message.citations)):
         said.count(kind, values)
-    return Message(
+    return ExportedMessage(
         role=str(message.role),
         said=said,
         reason=THOUGHT if message.is_thought else "",

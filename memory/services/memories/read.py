@@ -147,7 +147,7 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
 
 def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
     """Returns the named memories that the caller reaches in their order, each once; missing ones are left out."""
-    rows = _shown_to(access).filter(pk__in=memory_ids).select_related("namespace")
+    rows = _select_shown(access).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in dict.fromkeys(memory_ids) if identity in found]
     sources = list_sources(present)
@@ -296,13 +296,13 @@ def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) ->
 
 
 def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
-    memory = _shown_to(access).filter(pk=memory_id).select_related("namespace").first()
+    memory = _select_shown(access).filter(pk=memory_id).select_related("namespace").first()
     if memory is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
     return memory
 
 
-def _shown_to(access: Access) -> MemoryQuerySet:
+def _select_shown(access: Access) -> MemoryQuerySet:
     """Selects the memories that the caller may look at one by one: what is archived is not part of a read share."""
     rows = Memory.objects.reachable_by(access)
     shared = [identity for identity, _ in access.shares if access.reads_share_of(identity)]

@@ -40,37 +40,6 @@ class AdapterTrainingRequest(TypedDict):
     seed: NotRequired[int]
 
 
-AddMemoryModeEnum: TypeAlias = Literal["fast", "fine"]
-
-
-WritableCubeId: TypeAlias = str
-
-
-CustomTag: TypeAlias = str
-
-
-class AddedData(TypedDict):
-    memory: str
-
-
-class Message(TypedDict):
-    role: str
-
-
-class AnthropicMessageRequest(TypedDict):
-    model: NotRequired[str]
-    messages: list[Message]
-    system: NotRequired[str | list[dict[str, Any]] | None]
-    tools: NotRequired[list[dict[str, Any]] | None]
-    tool_choice: NotRequired[dict[str, Any] | None]
-    thinking: NotRequired[dict[str, Any] | None]
-    output_config: NotRequired[dict[str, Any] | None]
-    max_tokens: int
-    stream: NotRequired[bool | None]
-    stop_sequences: NotRequired[list[str] | None]
-    metadata: NotRequired[dict[str, Any] | None]
-
-
 class ArmShare(TypedDict):
     raw: float
     rank: int | None
@@ -88,9 +57,6 @@ class ArmStanding(TypedDict):
 class Arms(TypedDict):
     dense: ArmShare
     lexical: ArmShare
-
-
-AsyncModeEnum: TypeAlias = Literal["async", "sync"]
 
 
 class Attempt(TypedDict):
@@ -201,47 +167,10 @@ class AuditKept(TypedDict):
     typed: int
 
 
-class BankDeleted(TypedDict):
-    success: bool
-    message: str
-    deleted_count: int
-
-
-Tag: TypeAlias = str
-
-
-class BankRequest(TypedDict):
-    name: NotRequired[str | None]
-
-
-class BankScores(TypedDict):
-    final: float
-    reranker: float | None
-    semantic: float
-    keyword: float
-
-
 BlankEnum: TypeAlias = Literal[""]
 
 
-BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
-
-
 BulkChangeStateEnum: TypeAlias = Literal["dry_run", "queued", "running", "done", "failed", "discarded"]
-
-
-class ChangedMemory(TypedDict):
-    id: str
-    text: str
-    cube_id: str
-
-
-class ChatCompletionRequest(TypedDict):
-    model: NotRequired[str]
-    messages: list[Message]
-    stream: NotRequired[bool | None]
-    user: NotRequired[str | None]
-    metadata: NotRequired[dict[str, Any] | None]
 
 
 CitedAnswerModeEnum: TypeAlias = Literal["extractive", "model"]
@@ -250,10 +179,6 @@ CitedAnswerModeEnum: TypeAlias = Literal["extractive", "model"]
 CitedAnswerReasonEnum: TypeAlias = Literal[
     "nothing_found", "below_relevance_floor", "nothing_quotable", "not_in_sources"
 ]
-
-
-class ClassicUpdateRequest(TypedDict):
-    memory: str
 
 
 class Compared(TypedDict):
@@ -299,28 +224,9 @@ ComparisonOperatorEnum: TypeAlias = Literal[
 ]
 
 
-class ConfigureRequest(TypedDict):
-    user_id: NotRequired[str | None]
-
-
-class Configured(TypedDict):
-    applied: list[str]
-    ignored: list[str]
-
-
 class ContentRequest(TypedDict):
     group_id: str
     content: str
-
-
-class CountedMessagesRequest(TypedDict):
-    model: NotRequired[str]
-    messages: list[Message]
-    system: NotRequired[str | list[dict[str, Any]] | None]
-    tools: NotRequired[list[dict[str, Any]] | None]
-    tool_choice: NotRequired[dict[str, Any] | None]
-    thinking: NotRequired[dict[str, Any] | None]
-    output_config: NotRequired[dict[str, Any] | None]
 
 
 class CubeContents(TypedDict):
@@ -509,26 +415,6 @@ DegradationEnum: TypeAlias = Literal[
 ]
 
 
-FileId: TypeAlias = str
-
-
-class DeleteMemoryRequest(TypedDict):
-    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    user_id: NotRequired[str | None]
-    session_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    memory_ids: NotRequired[list[str] | None]
-    file_ids: NotRequired[list[FileId] | None]
-    filter: NotRequired[dict[str, Any] | None]
-
-
-class DeleteRecordRequest(TypedDict):
-    mem_cube_id: str
-    record_id: str
-    hard_delete: NotRequired[bool | None]
-
-
 class DeletedCounts(TypedDict):
     redis_keys: int
     memories: int
@@ -566,12 +452,6 @@ class DiscardRequest(TypedDict):
     reason: str
 
 
-class Disposition(TypedDict):
-    skepticism: int
-    literalism: int
-    empathy: int
-
-
 class DocumentDeleted(TypedDict):
     document_id: str
     deleted: bool
@@ -599,23 +479,6 @@ DocumentFileTypeEnum: TypeAlias = Literal[
 
 
 DroppedVerdictEnum: TypeAlias = Literal["restated", "variety", "irrelevant", "outranked"]
-
-
-class Embedding(TypedDict):
-    object: str
-    index: int
-    embedding: list[float] | str
-
-
-InputItem: TypeAlias = str
-
-
-class EmbeddingUsage(TypedDict):
-    prompt_tokens: int
-    total_tokens: int
-
-
-EncodingFormatEnum: TypeAlias = Literal["float", "base64"]
 
 
 EngineEnum: TypeAlias = Literal["llamacpp", "transformers"]
@@ -718,9 +581,6 @@ class EvaluationResult(TypedDict):
 EvaluationStatusEnum: TypeAlias = Literal["queued", "running", "finished", "failed"]
 
 
-EventEnum: TypeAlias = Literal["ADD", "UPDATE", "DELETE"]
-
-
 EventTypeEnum: TypeAlias = Literal[
     "memory.added",
     "memory.changed",
@@ -752,20 +612,168 @@ class ExemptionRequest(TypedDict):
     reason: str
 
 
-FactTypeEnum: TypeAlias = Literal["world", "experience", "observation"]
-
-
 FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
-
-
-class FeedbackRecord(TypedDict):
-    add: list[ChangedMemory]
-    update: list[ChangedMemory]
 
 
 class FeedbackRequest(TypedDict):
     kind: FeedbackEnum
     note: NotRequired[str]
+
+
+Id = TypedDict(
+    "Id",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[str]],
+    },
+)
+
+
+class Text(TypedDict):
+    contains: NotRequired[str]
+    icontains: NotRequired[str]
+
+
+Role = TypedDict(
+    "Role",
+    {
+        "eq": NotRequired[Literal["user", "agent", "system", "tool"]],
+        "ne": NotRequired[Literal["user", "agent", "system", "tool"]],
+        "in": NotRequired[list[Literal["user", "agent", "system", "tool"]]],
+    },
+)
+
+
+InItem: TypeAlias = str
+
+
+Speaker = TypedDict(
+    "Speaker",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+    },
+)
+
+
+SessionId = TypedDict(
+    "SessionId",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+    },
+)
+
+
+Tier = TypedDict(
+    "Tier",
+    {
+        "eq": NotRequired[Literal["L1", "L2", "L3"]],
+        "ne": NotRequired[Literal["L1", "L2", "L3"]],
+        "in": NotRequired[list[Literal["L1", "L2", "L3"]]],
+    },
+)
+
+
+Kind = TypedDict(
+    "Kind",
+    {
+        "eq": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
+        "ne": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
+        "in": NotRequired[list[Literal["said", "answered", "episode", "document", "fact", "preference"]]],
+    },
+)
+
+
+TopicId = TypedDict(
+    "TopicId",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[str]],
+    },
+)
+
+
+Importance = TypedDict(
+    "Importance",
+    {
+        "eq": NotRequired[float],
+        "ne": NotRequired[float],
+        "in": NotRequired[list[float]],
+        "gt": NotRequired[float],
+        "gte": NotRequired[float],
+        "lt": NotRequired[float],
+        "lte": NotRequired[float],
+    },
+)
+
+
+OccurredAt = TypedDict(
+    "OccurredAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
+CreatedAt = TypedDict(
+    "CreatedAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
+UpdatedAt = TypedDict(
+    "UpdatedAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
+Filter = TypedDict(
+    "Filter",
+    {
+        "and": NotRequired[list["Filter"]],
+        "or": NotRequired[list["Filter"]],
+        "not": NotRequired["Filter"],
+        "id": NotRequired[str | Id],
+        "text": NotRequired[Text],
+        "role": NotRequired[Literal["user", "agent", "system", "tool"] | Role],
+        "speaker": NotRequired[str | Speaker],
+        "session_id": NotRequired[str | SessionId],
+        "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
+        "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"] | Kind],
+        "topic_id": NotRequired[str | TopicId],
+        "importance": NotRequired[float | Importance],
+        "occurred_at": NotRequired[str | OccurredAt],
+        "created_at": NotRequired[str | CreatedAt],
+        "updated_at": NotRequired[str | UpdatedAt],
+    },
+)
 
 
 class FirstToken(TypedDict):
@@ -863,9 +871,6 @@ class Lag(TypedDict):
     settling_seconds: float
 
 
-LanguageEnum: TypeAlias = Literal["zh", "en"]
-
-
 class LastHit(TypedDict):
     id: str
     rank: int
@@ -885,32 +890,6 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
-ListAllMemoryTypeEnum: TypeAlias = Literal["text_mem", "act_mem", "para_mem", "pref_mem"]
-
-
-MemCubeId: TypeAlias = str
-
-
-Category: TypeAlias = str
-
-
-class ListMemoriesRequest(TypedDict):
-    categories: NotRequired[list[Category] | None]
-    show_expired: NotRequired[bool | None]
-    filters: dict[str, Any]
-    start_date: NotRequired[str | None]
-    end_date: NotRequired[str | None]
-    latest_only: NotRequired[bool | None]
-
-
-class ListMemoryRequest(TypedDict):
-    user_id: NotRequired[str]
-    mem_cube_id: NotRequired[str | None]
-    filter: NotRequired[dict[str, Any] | None]
-    page: NotRequired[int | None]
-    page_size: NotRequired[int | None]
-
-
 LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
 
 
@@ -925,224 +904,10 @@ class MarkRequest(TypedDict):
     relevant: bool
 
 
-class Mem0Done(TypedDict):
-    message: str
-
-
-class Mem0FeedbackRequest(TypedDict):
-    memory_id: str
-    feedback: FeedbackEnum
-    feedback_reason: NotRequired[str | None]
-
-
-class Mem0Memory(TypedDict):
-    id: str
-    memory: str
-    user_id: str | None
-    agent_id: str | None
-    app_id: str | None
-    run_id: str | None
-    metadata: dict[str, Any]
-    categories: list[str]
-    expiration_date: str | None
-    created_at: str
-    updated_at: str
-
-
-class Mem0Project(TypedDict):
-    custom_instructions: NotRequired[str | None]
-    agent_custom_instructions: NotRequired[str | None]
-    custom_categories: NotRequired[list[str | dict[str, Any]] | None]
-    memory_depth: NotRequired[str | None]
-    usecase_setting: NotRequired[str | None]
-    multilingual: NotRequired[bool | None]
-    decay: NotRequired[bool | None]
-    id: NotRequired[str]
-    name: NotRequired[str]
-
-
-class MemTensorAccessibleCube(TypedDict):
-    cube_id: str
-    mem_cube_id: str
-    cube_name: str
-    owner_id: str | None
-    level: str
-
-
-class MemTensorCaller(TypedDict):
-    user_id: str
-    user_name: str
-    id: str
-    mem_cube_id: str
-    cubes: list[str]
-    created_at: str
-    accessible_cubes: list[MemTensorAccessibleCube]
-
-
-class MemTensorCallerFound(TypedDict):
-    data: MemTensorCaller
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-ReadableCubeId: TypeAlias = str
-
-
-class MemTensorClassicAnswered(TypedDict):
-    data: str
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorConfigured(TypedDict):
-    data: Configured
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorCreateCubeRequest(TypedDict):
-    cube_name: str
-    cube_id: NotRequired[str | None]
-    owner_id: NotRequired[str | None]
-    cube_path: NotRequired[str | None]
-
-
-class MemTensorCube(TypedDict):
-    cube_id: str
-    mem_cube_id: str
-    cube_name: str
-    owner_id: str | None
-
-
-class MemTensorCubeExists(TypedDict):
-    data: dict[str, bool]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorCubeId(TypedDict):
-    mem_cube_id: str
-
-
-class MemTensorCubeIdRequest(TypedDict):
-    mem_cube_id: str
-
-
-class MemTensorCubeMade(TypedDict):
-    data: MemTensorCube
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorFeedbackRequest(TypedDict):
-    user_id: str
-    session_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    feedback_content: str
-    feedback_time: NotRequired[str | None]
-    retrieved_memory_ids: NotRequired[list[str] | None]
-    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    corrected_answer: NotRequired[bool | None]
-    info: NotRequired[dict[str, Any] | None]
-
-
-MemTensorMemoryTypeEnum: TypeAlias = Literal["UserMemory", "LongTermMemory", "PreferenceMemory"]
-
-
-MemTensorMetadataStatusEnum: TypeAlias = Literal["activated", "archived"]
-
-
-MemTensorProgressEnum: TypeAlias = Literal["success", "in_progress"]
-
-
-class MemTensorRegisterCubeRequest(TypedDict):
-    mem_cube_name_or_path: NotRequired[str | None]
-    mem_cube_id: NotRequired[str | None]
-    user_id: NotRequired[str | None]
-
-
-class MemTensorUser(TypedDict):
-    user_id: str
-    user_name: str
-    id: str
-    mem_cube_id: str
-    cubes: list[str]
-    created_at: str
-
-
-class MemTensorUserCreateRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    user_name: NotRequired[str | None]
-    mem_cube_id: NotRequired[str | None]
-    interests: NotRequired[str | None]
-
-
-class MemTensorUserFound(TypedDict):
-    data: MemTensorUser
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorUserList(TypedDict):
-    data: list[MemTensorUser]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorUserNames(TypedDict):
-    data: dict[str, str | None]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemoryEvent(TypedDict):
-    id: str
-    memory_id: str
-    input: list[dict[str, Any]]
-    old_memory: str | None
-    new_memory: str | None
-    user_id: str | None
-    event: EventEnum
-    metadata: dict[str, Any]
-    created_at: str
-    updated_at: str
-
-
 MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "fact", "preference"]
 
 
-class MemoryPage(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Mem0Memory]
-
-
 MemoryStateEnum: TypeAlias = Literal["active", "archived"]
-
-
-class MemoryToDeleteRequest(TypedDict):
-    memory_id: str
-
-
-MemoryUnitStateEnum: TypeAlias = Literal["valid", "invalidated"]
-
-
-class MemoryUpdateRequest(TypedDict):
-    text: NotRequired[str]
-    metadata: NotRequired[dict[str, Any]]
-    timestamp: NotRequired[str | float]
-    expiration_date: NotRequired[str | None]
-    memory_id: str
 
 
 class MergeRequest(TypedDict):
@@ -1160,29 +925,6 @@ class MetadataComparisonRequest(TypedDict):
 class MetadataConditionRequest(TypedDict):
     logical_operator: NotRequired[LogicalOperatorEnum]
     conditions: list[MetadataComparisonRequest]
-
-
-class MinScoresRequest(TypedDict):
-    semantic: NotRequired[float | None]
-    keyword: NotRequired[float | None]
-    reranker: NotRequired[float | None]
-    final: NotRequired[float | None]
-
-
-class Model(TypedDict):
-    id: str
-    object: str
-    created: int
-    owned_by: str
-
-
-class ModelList(TypedDict):
-    object: str
-    data: list[Model]
-
-
-class NamesOfMemoriesRequest(TypedDict):
-    memory_ids: list[str]
 
 
 class NamespaceQueue(TypedDict):
@@ -1217,141 +959,11 @@ NotesEnum: TypeAlias = Literal["no_vector"]
 NullEnum: TypeAlias = None
 
 
-class OpenAIErrorBody(TypedDict):
-    message: str
-    type: NotRequired[str | None]
-    param: NotRequired[str | None]
-    code: NotRequired[Any]
-    detail: NotRequired[list[DetailItem] | dict[str, Any] | None]
-    request_id: NotRequired[str]
-
-
-UserIdItem: TypeAlias = str
-
-
-AgentIdItem: TypeAlias = str
-
-
-class OpenMemAddRequest(TypedDict):
-    messages: NotRequired[str | list[dict[str, Any]] | None]
-    user_id: NotRequired[str | list[UserIdItem] | None]
-    agent_id: NotRequired[str | list[AgentIdItem] | None]
-    conversation_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    source: NotRequired[str | None]
-    tags: NotRequired[list[Tag] | None]
-    info: NotRequired[dict[str, Any] | None]
-
-
-class OpenMemAdded(TypedDict):
-    task_id: str
-    status: str
-    success: bool
-
-
-class OpenMemDeleteRequest(TypedDict):
-    memory_ids: NotRequired[list[str] | None]
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    filter: NotRequired[dict[str, Any] | None]
-
-
-class OpenMemDeleted(TypedDict):
-    success: bool
-
-
-class OpenMemFeedbackRequest(TypedDict):
-    feedback_content: str
-    user_id: str
-    agent_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    feedback_time: NotRequired[str | None]
-
-
-class OpenMemListRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    filter: NotRequired[dict[str, Any] | None]
-    page: NotRequired[int | None]
-    size: NotRequired[int | None]
-
-
-class OpenMemMemory(TypedDict):
-    id: str
-    memory_key: str
-    memory_value: str
-    memory_type: MemTensorMemoryTypeEnum
-    conversation_id: str
-    status: str
-    tags: list[str]
-    memory_time: str
-    create_time: str
-    update_time: str
-    relativity: NotRequired[float]
-
-
-class OpenMemMessage(TypedDict):
-    id: str
-    role: str
-    content: str
-    conversation_id: str
-    create_time: str
-
-
-class OpenMemMessagesRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    message_limit_number: NotRequired[int | None]
-
-
-class OpenMemPage(TypedDict):
-    memory_detail_list: list[OpenMemMemory]
-    preference_detail_list: list[dict[str, Any]]
-    tool_memory_detail_list: list[dict[str, Any]]
-    skill_detail_list: list[dict[str, Any]]
-    preference_note: str
-    total: int
-    size: int
-    current: int
-    pages: int
-
-
-class OpenMemSaid(TypedDict):
-    message_detail_list: list[OpenMemMessage]
-
-
-class OpenMemSearchRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    query: str
-    memory_limit_number: NotRequired[int | None]
-    relativity: NotRequired[float | None]
-    filter: NotRequired[dict[str, Any] | None]
-
-
-class OpenMemStatusRequest(TypedDict):
-    task_id: str
-
-
-class OpenMemTask(TypedDict):
-    task_id: str
-    status: str
-
-
 class Opinion(TypedDict):
     kind: FeedbackEnum
     note: str
     actor: str
     created_at: str
-
-
-class OpinionKept(TypedDict):
-    id: str
-    feedback: FeedbackEnum
-    feedback_reason: str | None
-    message: str
 
 
 class OptionalReasonRequest(TypedDict):
@@ -1362,16 +974,6 @@ OriginEnum: TypeAlias = Literal["default", "environment", "namespace"]
 
 
 OriginsEnum: TypeAlias = Literal["dialogue", "memory", "supersession", "correction"]
-
-
-OwnerTypeEnum: TypeAlias = Literal["user", "agent", "app", "run"]
-
-
-class OwnersRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    run_id: NotRequired[str | None]
 
 
 PackSectionEnum: TypeAlias = Literal["procedural", "durable", "summary", "window", "hits"]
@@ -1429,14 +1031,19 @@ AddTag: TypeAlias = str
 RemoveTag: TypeAlias = str
 
 
-class PatchedMem0ProjectSettingsRequest(TypedDict):
-    custom_instructions: NotRequired[str | None]
-    agent_custom_instructions: NotRequired[str | None]
-    custom_categories: NotRequired[list[str | dict[str, Any]] | None]
-    memory_depth: NotRequired[str | None]
-    usecase_setting: NotRequired[str | None]
-    multilingual: NotRequired[bool | None]
-    decay: NotRequired[bool | None]
+class PatchedEditWhereRequest(TypedDict):
+    reason: NotRequired[str]
+    namespace: NotRequired[str]
+    filter: NotRequired[Filter]
+    all: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    metadata: NotRequired[dict[str, Any]]
+    set_metadata: NotRequired[dict[str, Any]]
+    remove_metadata: NotRequired[list[RemoveMetadatum]]
+    add_tags: NotRequired[list[AddTag]]
+    remove_tags: NotRequired[list[RemoveTag]]
+    importance: NotRequired[float]
+    pinned: NotRequired[bool]
 
 
 class PatchedMemoryChangeRequest(TypedDict):
@@ -1466,13 +1073,6 @@ class PatchedWebhookChangeRequest(TypedDict):
     description: NotRequired[str]
     include_text: NotRequired[bool]
     enabled: NotRequired[bool]
-
-
-class Ping(TypedDict):
-    status: str
-    org_id: str
-    project_id: str
-    user_email: str | None
 
 
 class Decay2(TypedDict):
@@ -1663,16 +1263,6 @@ PredicateEnum: TypeAlias = Literal[
 ]
 
 
-PreferenceTypeEnum: TypeAlias = Literal["explicit_preference"]
-
-
-class PriorityCounts(TypedDict):
-    priority: str
-    queued: int
-    running: int
-    oldest_at: str | None
-
-
 PriorityEnum: TypeAlias = Literal["interactive", "normal", "bulk"]
 
 
@@ -1716,6 +1306,39 @@ class QuarantinedDocument(TypedDict):
     format: FormatEnum
 
 
+class QueryRequest(TypedDict):
+    namespace: NotRequired[str]
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+    cubes: NotRequired[list[str]]
+    session_id: NotRequired[str]
+    max_tokens: NotRequired[int | None]
+    lean: NotRequired[bool]
+
+
+class QuestionRequest(TypedDict):
+    namespace: NotRequired[str]
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    cubes: NotRequired[list[str]]
+    session_id: NotRequired[str]
+    model: NotRequired[str | None]
+    max_tokens: NotRequired[int]
+    response_schema: NotRequired[dict[str, Any] | None]
+    remember: NotRequired[bool]
+
+
 class Queue(TypedDict):
     name: str
     count: int
@@ -1731,29 +1354,6 @@ class Reason(TypedDict):
 
 class ReasonRequest(TypedDict):
     reason: str
-
-
-class RecoverRecordRequest(TypedDict):
-    mem_cube_id: str
-    delete_record_id: NotRequired[str | None]
-    record_id: NotRequired[str | None]
-
-
-class Recovered(TypedDict):
-    status: MemTensorProgressEnum
-    recovered: int
-
-
-class Reference(TypedDict):
-    n: int
-    id: str
-    memory: str
-    ref_id: str
-    cube_id: str
-
-
-class ReflectIncludeRequest(TypedDict):
-    facts: NotRequired[dict[str, Any] | None]
 
 
 RefusalEnum: TypeAlias = Literal[
@@ -1811,29 +1411,6 @@ class ResetRequest(TypedDict):
     clear_audit: NotRequired[bool]
 
 
-class Conversation(TypedDict):
-    id: str
-
-
-class ResponseRequest(TypedDict):
-    model: NotRequired[str]
-    input: str | list[dict[str, Any]]
-    instructions: NotRequired[str | None]
-    previous_response_id: NotRequired[str | None]
-    conversation: NotRequired[str | Conversation | None]
-    store: NotRequired[bool | None]
-    stream: NotRequired[bool | None]
-    background: NotRequired[bool | None]
-    max_output_tokens: NotRequired[int | None]
-    tools: NotRequired[list[dict[str, Any]] | None]
-    tool_choice: NotRequired[Any]
-    text: NotRequired[dict[str, Any] | None]
-    reasoning: NotRequired[dict[str, Any] | None]
-    user: NotRequired[str | None]
-    safety_identifier: NotRequired[str | None]
-    metadata: NotRequired[dict[str, Any] | None]
-
-
 Statement: TypeAlias = int
 
 
@@ -1842,9 +1419,6 @@ class RestoreRequest(TypedDict):
     version_id: NotRequired[str | None]
     undo_supersede: NotRequired[bool]
     statements: NotRequired[list[Statement]]
-
-
-DocumentTag: TypeAlias = str
 
 
 class Retired(TypedDict):
@@ -1900,40 +1474,30 @@ class Schedule(TypedDict):
     late: bool
 
 
-class ScoreBreakdown(TypedDict):
-    semantic: float
-    bm25: float
-
-
-class SearchMemoriesRequest(TypedDict):
-    categories: NotRequired[list[Category] | None]
-    show_expired: NotRequired[bool | None]
+class SearchAcrossRequest(TypedDict):
+    namespace: NotRequired[str]
     query: str
-    filters: dict[str, Any]
-    metadata: NotRequired[dict[str, Any] | None]
-    top_k: NotRequired[int | None]
-    threshold: NotRequired[float | None]
-    fields: NotRequired[list[str] | None]
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+    cubes: NotRequired[list[str]]
 
 
-class SearchMemoriesV1Request(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    run_id: NotRequired[str | None]
-    categories: NotRequired[list[Category] | None]
-    show_expired: NotRequired[bool | None]
-    query: str
-    metadata: NotRequired[dict[str, Any] | None]
-    top_k: NotRequired[int | None]
-    limit: NotRequired[int | None]
-    threshold: NotRequired[float | None]
-
-
-InstallCubeId: TypeAlias = str
-
-
-SearchMemoryTypeEnum: TypeAlias = Literal["All"]
+class SearchDefaultsRequest(TypedDict):
+    namespace: NotRequired[str]
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
 
 
 class SearchProof(TypedDict):
@@ -1942,29 +1506,12 @@ class SearchProof(TypedDict):
     found_after: int
 
 
-class SearchServerRequest(TypedDict):
-    categories: NotRequired[list[Category] | None]
-    show_expired: NotRequired[bool | None]
-    query: str
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    run_id: NotRequired[str | None]
-    filters: NotRequired[dict[str, Any] | None]
-    top_k: NotRequired[int | None]
-    limit: NotRequired[int | None]
-    threshold: NotRequired[float | None]
-
-
 class Seeded(TypedDict):
     ok: bool
     namespace: str
     session_id: str
     inserted: int
     memory_ids: list[str]
-
-
-class ServerMemoryList(TypedDict):
-    results: list[Mem0Memory]
 
 
 ShareLevelEnum: TypeAlias = Literal["read", "write"]
@@ -2029,16 +1576,6 @@ class Strength(TypedDict):
     half_life_days: float
 
 
-class Suggested(TypedDict):
-    query: list[str]
-
-
-class SuggestionsRequest(TypedDict):
-    user_id: NotRequired[str]
-    mem_cube_id: NotRequired[str | None]
-    language: NotRequired[LanguageEnum]
-
-
 class SummarySentence(TypedDict):
     text: str
     memory_id: str
@@ -2052,9 +1589,6 @@ class SupersedeRequest(TypedDict):
     occurred_at: NotRequired[str | None]
 
 
-TagsMatchEnum: TypeAlias = Literal["any", "all", "any_strict", "all_strict", "exact"]
-
-
 class TakenIn(TypedDict):
     accepted: bool
     verdict: GateDecisionEnum
@@ -2065,37 +1599,6 @@ class TakenIn(TypedDict):
 
 
 TargetEnum: TypeAlias = Literal["memories", "session", "speaker", "namespace"]
-
-
-class TaskCounts(TypedDict):
-    waiting: int
-    in_progress: int
-    total: int
-
-
-class TaskLag(TypedDict):
-    entities_seconds: float
-    settling_seconds: float
-
-
-class TaskQueue(TypedDict):
-    user_name: str | None
-    remaining_tasks_count: int
-    pending_tasks_count: int
-    running_tasks_count: int
-    priorities: list[PriorityCounts]
-
-
-TaskStatusEnum: TypeAlias = Literal["waiting", "in_progress", "completed", "failed", "cancelled"]
-
-
-class TasksWaited(TypedDict):
-    user_name: str | None
-    running_tasks: int
-    remaining_turns: int
-    waited_seconds: float
-    timed_out: bool
-    priorities: list[PriorityCounts]
 
 
 TierEnum: TypeAlias = Literal["L1", "L2", "L3"]
@@ -2113,17 +1616,6 @@ class Timeline(TypedDict):
     text: str
     occurred_at: str
     pinned: bool
-
-
-class TokenCount(TypedDict):
-    input_tokens: int
-
-
-class TokensSpent(TypedDict):
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-    cached_tokens: int
 
 
 class Told(TypedDict):
@@ -2194,36 +1686,6 @@ class UnlearntAdapter(TypedDict):
     id: str
     name: str
     model: str
-
-
-class UpdateManyRequest(TypedDict):
-    memories: list[MemoryUpdateRequest]
-
-
-class UpdateMemoryRequest(TypedDict):
-    text: NotRequired[str]
-    metadata: NotRequired[dict[str, Any]]
-    timestamp: NotRequired[str | float]
-    expiration_date: NotRequired[str | None]
-
-
-UpdateModeEnum: TypeAlias = Literal["append"]
-
-
-class UpdatedMemory(TypedDict):
-    id: str
-    memory: str
-    user_id: str | None
-    agent_id: str | None
-    app_id: str | None
-    run_id: str | None
-    metadata: dict[str, Any]
-    categories: list[str]
-    expiration_date: str | None
-    created_at: str
-    updated_at: str
-    text: str
-    message: str
 
 
 class Upload(TypedDict):
@@ -2381,6 +1843,17 @@ class WebhookList(TypedDict):
     next_cursor: str | None
 
 
+class WhyRequest(TypedDict):
+    namespace: NotRequired[str]
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    memory_id: str
+
+
 class WordsProof(TypedDict):
     searched: int
     said_by_others: int
@@ -2393,162 +1866,6 @@ class WorkingMemory(TypedDict):
     l1_window: list[Told]
     session_summary: str
     session_summary_id: str | None
-
-
-Id = TypedDict(
-    "Id",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[str]],
-    },
-)
-
-
-class Text(TypedDict):
-    contains: NotRequired[str]
-    icontains: NotRequired[str]
-
-
-Role = TypedDict(
-    "Role",
-    {
-        "eq": NotRequired[Literal["user", "agent", "system", "tool"]],
-        "ne": NotRequired[Literal["user", "agent", "system", "tool"]],
-        "in": NotRequired[list[Literal["user", "agent", "system", "tool"]]],
-    },
-)
-
-
-InItem: TypeAlias = str
-
-
-Speaker = TypedDict(
-    "Speaker",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
-    },
-)
-
-
-SessionId = TypedDict(
-    "SessionId",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
-    },
-)
-
-
-Tier = TypedDict(
-    "Tier",
-    {
-        "eq": NotRequired[Literal["L1", "L2", "L3"]],
-        "ne": NotRequired[Literal["L1", "L2", "L3"]],
-        "in": NotRequired[list[Literal["L1", "L2", "L3"]]],
-    },
-)
-
-
-Kind = TypedDict(
-    "Kind",
-    {
-        "eq": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
-        "ne": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
-        "in": NotRequired[list[Literal["said", "answered", "episode", "document", "fact", "preference"]]],
-    },
-)
-
-
-TopicId = TypedDict(
-    "TopicId",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[str]],
-    },
-)
-
-
-Importance = TypedDict(
-    "Importance",
-    {
-        "eq": NotRequired[float],
-        "ne": NotRequired[float],
-        "in": NotRequired[list[float]],
-        "gt": NotRequired[float],
-        "gte": NotRequired[float],
-        "lt": NotRequired[float],
-        "lte": NotRequired[float],
-    },
-)
-
-
-OccurredAt = TypedDict(
-    "OccurredAt",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
-        "gt": NotRequired[str],
-        "gte": NotRequired[str],
-        "lt": NotRequired[str],
-        "lte": NotRequired[str],
-    },
-)
-
-
-CreatedAt = TypedDict(
-    "CreatedAt",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
-        "gt": NotRequired[str],
-        "gte": NotRequired[str],
-        "lt": NotRequired[str],
-        "lte": NotRequired[str],
-    },
-)
-
-
-UpdatedAt = TypedDict(
-    "UpdatedAt",
-    {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
-        "gt": NotRequired[str],
-        "gte": NotRequired[str],
-        "lt": NotRequired[str],
-        "lte": NotRequired[str],
-    },
-)
-
-
-Filter = TypedDict(
-    "Filter",
-    {
-        "and": NotRequired[list["Filter"]],
-        "or": NotRequired[list["Filter"]],
-        "not": NotRequired["Filter"],
-        "id": NotRequired[str | Id],
-        "text": NotRequired[Text],
-        "role": NotRequired[Literal["user", "agent", "system", "tool"] | Role],
-        "speaker": NotRequired[str | Speaker],
-        "session_id": NotRequired[str | SessionId],
-        "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
-        "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"] | Kind],
-        "topic_id": NotRequired[str | TopicId],
-        "importance": NotRequired[float | Importance],
-        "occurred_at": NotRequired[str | OccurredAt],
-        "created_at": NotRequired[str | CreatedAt],
-        "updated_at": NotRequired[str | UpdatedAt],
-    },
-)
 
 
 class ActivationBuildAnswer(TypedDict):
@@ -2633,59 +1950,12 @@ class AdapterList(TypedDict):
     next_cursor: str | None
 
 
-class AddMemoryRequest(TypedDict):
-    user_id: NotRequired[str]
-    session_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    task_id: NotRequired[str | None]
-    manager_user_id: NotRequired[str | None]
-    project_id: NotRequired[str | None]
-    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    async_mode: NotRequired[AsyncModeEnum | NullEnum]
-    mode: NotRequired[AddMemoryModeEnum | NullEnum]
-    messages: NotRequired[str | list[dict[str, Any]] | None]
-    memory_content: NotRequired[str | None]
-    doc_path: NotRequired[str | None]
-    source: NotRequired[str | None]
-    custom_tags: NotRequired[list[CustomTag] | None]
-    info: NotRequired[dict[str, Any] | None]
-    is_feedback: NotRequired[bool | None]
-    is_upload_skill: NotRequired[bool | None]
-
-
-class AddedMemory(TypedDict):
-    id: str
-    memory: str
-    event: EventEnum
-    data: AddedData
-
-
-class AddedToCube(TypedDict):
-    memory: str
-    memory_id: str
-    memory_type: MemTensorMemoryTypeEnum
-    cube_id: str
-
-
 class Alias(TypedDict):
     id: str
     name: str
     kind: EntityKindEnum
     link: LinkEnum
     mentions: int
-
-
-class AllTasks(TypedDict):
-    scheduler_summary: TaskCounts
-    all_tasks_summary: TaskCounts
-    priorities: list[PriorityCounts]
-    lag: TaskLag
-
-
-class AnthropicError(TypedDict):
-    type: str
-    error: OpenAIErrorBody
 
 
 class ArchiveWhereRequest(TypedDict):
@@ -2730,62 +2000,6 @@ class AuditList(TypedDict):
     events: list[AuditEvent]
 
 
-class BankHit(TypedDict):
-    id: str
-    text: str
-    type: FactTypeEnum
-    context: str | None
-    occurred_start: str
-    occurred_end: str | None
-    mentioned_at: str
-    document_id: str | None
-    metadata: dict[str, Any] | None
-    tags: list[str]
-    scores: BankScores
-
-
-class BankMemory(TypedDict):
-    id: str
-    text: str
-    type: FactTypeEnum
-    context: str | None
-    occurred_start: str
-    occurred_end: str | None
-    mentioned_at: str
-    document_id: str | None
-    metadata: dict[str, Any] | None
-    tags: list[str]
-
-
-class BankProfile(TypedDict):
-    bank_id: str
-    name: str
-    disposition: Disposition
-    mission: str
-
-
-class BankRecallAnswer(TypedDict):
-    results: list[BankHit]
-
-
-class BankRecallRequest(TypedDict):
-    query: str
-    budget: NotRequired[BudgetEnum | NullEnum]
-    tags: NotRequired[list[Tag] | None]
-    tags_match: NotRequired[TagsMatchEnum | NullEnum]
-    tag_groups: NotRequired[Any]
-    types: NotRequired[list[Literal["world", "experience", "observation"]] | None]
-    max_tokens: NotRequired[int | None]
-    min_scores: NotRequired[MinScoresRequest | None]
-    temporal_window: NotRequired[Any]
-
-
-class BasedOn(TypedDict):
-    memories: list[BankMemory]
-    mental_models: list[dict[str, Any]]
-    directives: list[dict[str, Any]]
-
-
 class BatchQuestionRequest(TypedDict):
     namespace: NotRequired[str]
     query: str
@@ -2827,12 +2041,6 @@ class Changed(TypedDict):
     degraded: list[DegradationEnum]
     verdict: NotRequired[GateDecisionEnum]
     reasons: NotRequired[list[Reason]]
-
-
-class ChatAnswer(TypedDict):
-    response: str
-    reasoning: str | None
-    references: list[Reference]
 
 
 class Citation(TypedDict):
@@ -2957,16 +2165,6 @@ class CubeShare(TypedDict):
 
 class CubeShareList(TypedDict):
     shares: list[CubeShare]
-
-
-class DeleteManyRequest(TypedDict):
-    memories: list[MemoryToDeleteRequest]
-
-
-class Deleted(TypedDict):
-    status: MemTensorProgressEnum
-    deleted: int
-    record_ids: list[str]
 
 
 class Delivery(TypedDict):
@@ -3146,20 +2344,6 @@ class Edge(TypedDict):
     valid_to: str | None
 
 
-class EmbeddingList(TypedDict):
-    object: str
-    data: list[Embedding]
-    model: str
-    usage: EmbeddingUsage
-
-
-class EmbeddingRequestRequest(TypedDict):
-    input: str | list[InputItem]
-    model: NotRequired[str]
-    encoding_format: NotRequired[EncodingFormatEnum]
-    dimensions: NotRequired[int | None]
-
-
 class Entity(TypedDict):
     id: str
     name: str
@@ -3245,10 +2429,6 @@ class Explanation(TypedDict):
     reason: str
 
 
-class FeedbackKept(TypedDict):
-    record: FeedbackRecord
-
-
 class Graph(TypedDict):
     nodes: list[Entity]
     edges: list[Edge]
@@ -3256,22 +2436,6 @@ class Graph(TypedDict):
 
 class Health(TypedDict):
     status: HealthStatusEnum
-
-
-class HitMemory(TypedDict):
-    id: str
-    memory: str
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    run_id: NotRequired[str | None]
-    metadata: NotRequired[dict[str, Any]]
-    categories: NotRequired[list[str]]
-    expiration_date: NotRequired[str | None]
-    created_at: NotRequired[str]
-    updated_at: NotRequired[str]
-    score: NotRequired[float]
-    score_breakdown: NotRequired[ScoreBreakdown]
 
 
 class HitMetadata(TypedDict):
@@ -3381,14 +2545,6 @@ class Link(TypedDict):
     created_at: str
 
 
-class ListAllRequest(TypedDict):
-    user_id: NotRequired[str]
-    mem_cube_ids: NotRequired[list[MemCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    memory_type: NotRequired[ListAllMemoryTypeEnum | NullEnum]
-    search_query: NotRequired[str | None]
-
-
 class ManifestItem(TypedDict):
     id: str
     tokens: int
@@ -3400,190 +2556,6 @@ class ManifestSection(TypedDict):
     section: PackSectionEnum
     tokens: int
     items: list[ManifestItem]
-
-
-class Mem0Error(TypedDict):
-    error: ErrorBody
-    detail: NotRequired[str]
-
-
-class Mem0TurnRequest(TypedDict):
-    role: NotRequired[RoleNameEnum]
-    content: str | list[str | dict[str, Any]] | dict[str, Any] | None
-    name: NotRequired[str | None]
-
-
-class MemTensorAdded(TypedDict):
-    data: list[AddedToCube]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorAllTasks(TypedDict):
-    data: AllTasks
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorChatAnswered(TypedDict):
-    data: ChatAnswer
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorClassicDeleted(TypedDict):
-    data: Deleted
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorCubeEnded(TypedDict):
-    data: MemTensorCubeId
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorDeleted(TypedDict):
-    data: Deleted
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorError(TypedDict):
-    error: ErrorBody
-    code: NotRequired[int]
-    message: NotRequired[str]
-    data: NotRequired[Any]
-
-
-class MemTensorFeedbackKept(TypedDict):
-    data: FeedbackKept
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorMessageRequest(TypedDict):
-    role: NotRequired[RoleNameEnum]
-    content: str | list[str | dict[str, Any]] | dict[str, Any] | None
-    name: NotRequired[str | None]
-    chat_time: NotRequired[str | None]
-
-
-class MemTensorMetadata(TypedDict):
-    memory_type: MemTensorMemoryTypeEnum
-    status: MemTensorMetadataStatusEnum
-    user_id: str | None
-    session_id: str
-    role: str
-    tags: list[str]
-    info: dict[str, Any]
-    created_at: str
-    memory_time: str
-    relativity: NotRequired[float]
-    preference_type: NotRequired[PreferenceTypeEnum]
-    preference: NotRequired[str]
-
-
-class MemTensorOpenMemAdded(TypedDict):
-    data: OpenMemAdded
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemDeleted(TypedDict):
-    data: OpenMemDeleted
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemJudged(TypedDict):
-    data: OpenMemAdded
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemOne(TypedDict):
-    data: OpenMemMemory
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemPage(TypedDict):
-    data: OpenMemPage
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemSaid(TypedDict):
-    data: OpenMemSaid
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemStatus(TypedDict):
-    data: OpenMemTask
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorRecordDeleted(TypedDict):
-    data: Deleted
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorRecordRecovered(TypedDict):
-    data: Recovered
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorShareRequest(TypedDict):
-    target_user_id: str
-    level: NotRequired[ShareLevelEnum]
-
-
-class MemTensorShared(TypedDict):
-    mem_cube_id: str
-    target_user_id: str
-    level: ShareLevelEnum
-
-
-class MemTensorSuggestions(TypedDict):
-    data: Suggested
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorTaskQueue(TypedDict):
-    data: TaskQueue
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorTasksWaited(TypedDict):
-    data: TasksWaited
-    code: int
-    message: str
-    notice: NotRequired[str]
 
 
 class Memory(TypedDict):
@@ -3617,27 +2589,6 @@ class MemoryList(TypedDict):
     next_cursor: str | None
 
 
-class MemoryUnit(TypedDict):
-    id: str
-    text: str
-    context: str
-    date: str
-    fact_type: FactTypeEnum
-    document_id: str | None
-    mentioned_at: str
-    occurred_start: str
-    tags: list[str]
-    metadata: dict[str, str]
-    state: MemoryUnitStateEnum
-
-
-class MemoryUnitList(TypedDict):
-    items: list[MemoryUnit]
-    total: int
-    limit: int
-    offset: int
-
-
 class MessageOutcome(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -3650,57 +2601,6 @@ class MessageRequest(TypedDict):
     role: RoleNameEnum
     content: NotRequired[str | list[str | dict[str, Any]] | dict[str, Any] | None]
     name: NotRequired[str | None]
-
-
-class OpenAIError(TypedDict):
-    error: OpenAIErrorBody
-
-
-class OpenMemFound(TypedDict):
-    memory_detail_list: list[OpenMemMemory]
-    preference_detail_list: list[dict[str, Any]]
-    tool_memory_detail_list: list[dict[str, Any]]
-    skill_detail_list: list[dict[str, Any]]
-    preference_note: str
-
-
-class Outcome(TypedDict):
-    memory_id: str | None
-    accepted: bool
-    verdict: GateDecisionEnum
-    reasons: list[Reason]
-
-
-class Owner(TypedDict):
-    id: str
-    name: str
-    type: OwnerTypeEnum
-    total_memories: int
-    owner: str
-    created_at: str
-    updated_at: str
-
-
-class OwnerPage(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Owner]
-
-
-class PatchedEditWhereRequest(TypedDict):
-    reason: NotRequired[str]
-    namespace: NotRequired[str]
-    filter: NotRequired[Filter]
-    all: NotRequired[bool]
-    dry_run: NotRequired[bool]
-    metadata: NotRequired[dict[str, Any]]
-    set_metadata: NotRequired[dict[str, Any]]
-    remove_metadata: NotRequired[list[RemoveMetadatum]]
-    add_tags: NotRequired[list[AddTag]]
-    remove_tags: NotRequired[list[RemoveTag]]
-    importance: NotRequired[float]
-    pinned: NotRequired[bool]
 
 
 class PathStep(TypedDict):
@@ -3800,39 +2700,6 @@ class QuarantinedWhole(TypedDict):
     metadata: dict[str, Any]
 
 
-class QueryRequest(TypedDict):
-    namespace: NotRequired[str]
-    query: str
-    top_k: NotRequired[int]
-    filter: NotRequired[Filter | None]
-    as_of: NotRequired[str | None]
-    valid_at: NotRequired[str | None]
-    timezone: NotRequired[str | None]
-    dry_run: NotRequired[bool]
-    explain: NotRequired[bool]
-    min_relevance: NotRequired[float | None]
-    cubes: NotRequired[list[str]]
-    session_id: NotRequired[str]
-    max_tokens: NotRequired[int | None]
-    lean: NotRequired[bool]
-
-
-class QuestionRequest(TypedDict):
-    namespace: NotRequired[str]
-    query: str
-    top_k: NotRequired[int]
-    filter: NotRequired[Filter | None]
-    as_of: NotRequired[str | None]
-    valid_at: NotRequired[str | None]
-    timezone: NotRequired[str | None]
-    cubes: NotRequired[list[str]]
-    session_id: NotRequired[str]
-    model: NotRequired[str | None]
-    max_tokens: NotRequired[int]
-    response_schema: NotRequired[dict[str, Any] | None]
-    remember: NotRequired[bool]
-
-
 class Ready(TypedDict):
     status: ReadyStatusEnum
     checks: dict[str, str]
@@ -3858,25 +2725,6 @@ class Records(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class ReflectRequest(TypedDict):
-    query: str
-    budget: NotRequired[BudgetEnum | NullEnum]
-    tags: NotRequired[list[Tag] | None]
-    tags_match: NotRequired[TagsMatchEnum | NullEnum]
-    tag_groups: NotRequired[Any]
-    context: NotRequired[str | None]
-    max_tokens: NotRequired[int | None]
-    include: NotRequired[ReflectIncludeRequest | None]
-    response_schema: NotRequired[dict[str, Any] | None]
-
-
-class Reflected(TypedDict):
-    text: str
-    based_on: BasedOn | None
-    structured_output: dict[str, Any] | None
-    usage: TokensSpent
-
-
 class RememberedTurn(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -3889,40 +2737,6 @@ class RerankDebug(TypedDict):
     method: str
     components: dict[str, float]
     explanation: Explanation
-
-
-class RetainItemRequest(TypedDict):
-    content: str | list[dict[str, Any]]
-    timestamp: NotRequired[str | None]
-    context: NotRequired[str | None]
-    document_id: NotRequired[str | None]
-    metadata: NotRequired[dict[str, Any] | None]
-    tags: NotRequired[list[Tag] | None]
-    update_mode: NotRequired[UpdateModeEnum | NullEnum]
-
-
-RetainRequest = TypedDict(
-    "RetainRequest",
-    {
-        "items": list[RetainItemRequest],
-        "document_tags": NotRequired[list[DocumentTag] | None],
-        "operation_id": NotRequired[str | None],
-        "async": NotRequired[bool | None],
-    },
-)
-
-
-Retained = TypedDict(
-    "Retained",
-    {
-        "success": bool,
-        "bank_id": str,
-        "items_count": int,
-        "operation_id": str | None,
-        "outcomes": list[Outcome],
-        "async": bool,
-    },
-)
 
 
 class RetrievalRequest(TypedDict):
@@ -3954,65 +2768,9 @@ class Reviewed(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class SearchAcrossRequest(TypedDict):
-    namespace: NotRequired[str]
-    query: str
-    top_k: NotRequired[int]
-    filter: NotRequired[Filter | None]
-    as_of: NotRequired[str | None]
-    valid_at: NotRequired[str | None]
-    timezone: NotRequired[str | None]
-    dry_run: NotRequired[bool]
-    explain: NotRequired[bool]
-    min_relevance: NotRequired[float | None]
-    cubes: NotRequired[list[str]]
-
-
-class SearchDefaultsRequest(TypedDict):
-    namespace: NotRequired[str]
-    top_k: NotRequired[int]
-    filter: NotRequired[Filter | None]
-    as_of: NotRequired[str | None]
-    valid_at: NotRequired[str | None]
-    timezone: NotRequired[str | None]
-    dry_run: NotRequired[bool]
-    explain: NotRequired[bool]
-    min_relevance: NotRequired[float | None]
-
-
-class SearchMemoryRequest(TypedDict):
-    user_id: NotRequired[str]
-    session_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    query: str
-    readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
-    install_cube_ids: NotRequired[list[InstallCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    top_k: NotRequired[int]
-    relativity: NotRequired[float | None]
-    filter: NotRequired[dict[str, Any] | None]
-    search_memory_type: NotRequired[SearchMemoryTypeEnum | NullEnum]
-    include_preference: NotRequired[bool | None]
-    pref_top_k: NotRequired[int]
-    internet_search: NotRequired[bool | None]
-
-
-class SharedError(TypedDict):
-    error: ErrorBody
-    code: NotRequired[int]
-    message: NotRequired[str]
-    data: NotRequired[Any]
-    detail: NotRequired[str]
-
-
-SharedSearchRequest: TypeAlias = SearchServerRequest | SearchMemoryRequest
-
-
-class Task(TypedDict):
-    task_id: str
-    status: TaskStatusEnum
-    label: str
-    priority: str
+class SearchBatchRequest(TypedDict):
+    questions: list[BatchQuestionRequest | Any]
+    defaults: NotRequired[SearchDefaultsRequest]
 
 
 class Tool(TypedDict):
@@ -4112,58 +2870,6 @@ class UserErasure(TypedDict):
     cubes_disowned: int
     actor: str
     created_at: str
-
-
-class WhyRequest(TypedDict):
-    namespace: NotRequired[str]
-    query: str
-    top_k: NotRequired[int]
-    filter: NotRequired[Filter | None]
-    as_of: NotRequired[str | None]
-    valid_at: NotRequired[str | None]
-    timezone: NotRequired[str | None]
-    memory_id: str
-
-
-class AddEvent(TypedDict):
-    id: str
-    event_type: str
-    status: str
-    results: list[AddedMemory]
-    created_at: str
-    updated_at: str
-
-
-class AddEventPage(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[AddEvent]
-
-
-class AddMemoriesRequest(TypedDict):
-    user_id: NotRequired[str | None]
-    agent_id: NotRequired[str | None]
-    app_id: NotRequired[str | None]
-    run_id: NotRequired[str | None]
-    messages: list[Mem0TurnRequest]
-    metadata: NotRequired[dict[str, Any] | None]
-    infer: NotRequired[bool | None]
-    timestamp: NotRequired[str | float | None]
-    expiration_date: NotRequired[str | None]
-    filters: NotRequired[OwnersRequest | None]
-
-
-class Added(TypedDict):
-    message: str
-    status: str
-    event_id: str
-    results: list[AddedMemory]
-
-
-class AddedList(TypedDict):
-    message: str
-    results: list[AddedMemory]
 
 
 class Branch(TypedDict):
@@ -4279,10 +2985,6 @@ class EvaluationList(TypedDict):
     evaluations: list[EvaluationRun]
 
 
-class FoundMemories(TypedDict):
-    results: list[HitMemory]
-
-
 class History(TypedDict):
     memory: Memory
     versions: list[Version]
@@ -4345,68 +3047,6 @@ class Manifest(TypedDict):
     sections: list[ManifestSection]
 
 
-class MemTensorChatRequest(TypedDict):
-    user_id: NotRequired[str]
-    session_id: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    query: str
-    readable_cube_ids: NotRequired[list[ReadableCubeId] | None]
-    writable_cube_ids: NotRequired[list[WritableCubeId] | None]
-    mem_cube_id: NotRequired[str | None]
-    history: NotRequired[list[MemTensorMessageRequest] | None]
-    system_prompt: NotRequired[str | None]
-    top_k: NotRequired[int]
-    relativity: NotRequired[float | None]
-    filter: NotRequired[dict[str, Any] | None]
-    model_name_or_path: NotRequired[str | None]
-    max_tokens: NotRequired[int | None]
-    add_message_on_answer: NotRequired[bool]
-    internet_search: NotRequired[bool | None]
-    language: NotRequired[LanguageEnum]
-
-
-class MemTensorCubeShared(TypedDict):
-    data: MemTensorShared
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorMemory(TypedDict):
-    id: str
-    memory: str
-    ref_id: str
-    metadata: MemTensorMetadata
-
-
-class MemTensorOneMemory(TypedDict):
-    data: MemTensorMemory
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorOpenMemFound(TypedDict):
-    data: OpenMemFound
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorSeveralMemories(TypedDict):
-    data: list[MemTensorMemory]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorTasks(TypedDict):
-    data: list[Task]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
 class PackRetrieval(TypedDict):
     raw_chunks: list[Chunk]
     answerable: bool
@@ -4443,17 +3083,6 @@ class Recall(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class SearchBatchRequest(TypedDict):
-    questions: list[BatchQuestionRequest | Any]
-    defaults: NotRequired[SearchDefaultsRequest]
-
-
-SharedAddRequest: TypeAlias = AddMemoriesRequest | AddMemoryRequest
-
-
-SharedAdded: TypeAlias = AddedList | MemTensorAdded
-
-
 class Tree(TypedDict):
     use: UseEnum
     complete: bool
@@ -4472,12 +3101,6 @@ class ContextPack(TypedDict):
     retrieval: PackRetrieval
     text: str
     manifest: Manifest
-
-
-class CubeMemories(TypedDict):
-    cube_id: str
-    memories: list[MemTensorMemory]
-    total_nodes: int
 
 
 class ErasureReceipt(TypedDict):
@@ -4522,31 +3145,6 @@ class IngestedBatch(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class MemTensorClassicMemory(TypedDict):
-    data: MemTensorMemory
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemTensorListed(TypedDict):
-    data: list[CubeMemories]
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
-class MemoriesByKind(TypedDict):
-    text_mem: list[CubeMemories]
-    pref_mem: list[CubeMemories]
-    tool_mem: list[CubeMemories]
-    skill_mem: list[CubeMemories]
-    act_mem: list[CubeMemories]
-    para_mem: list[CubeMemories]
-    pref_string: str
-    pref_note: str
-
-
 class PackRow(TypedDict):
     id: str
     namespace: str
@@ -4562,9 +3160,6 @@ class SearchOutcome(TypedDict):
     status: int
     found: Found | None
     error: ErrorBody | None
-
-
-SharedListed: TypeAlias = ServerMemoryList | MemTensorListed
 
 
 class Answer(TypedDict):
@@ -4600,15 +3195,5 @@ class FoundBatch(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class MemTensorFound(TypedDict):
-    data: MemoriesByKind
-    code: int
-    message: str
-    notice: NotRequired[str]
-
-
 class PackList(TypedDict):
     context_packs: list[PackRow]
-
-
-SharedFound: TypeAlias = FoundMemories | MemTensorFound
