@@ -107,7 +107,7 @@ def routes() -> list[tuple[str, str]]:
     return [
         (method, str(pattern.pattern))
         for pattern in urlpatterns
-        if str(pattern.pattern) not in PUBLIC
+        if str(pattern.pattern) not in PUBLIC and not str(pattern.pattern).startswith(("docs/", "openapi/"))
         for method in pattern.callback.actions
     ]
 

@@ -27,7 +27,7 @@ class Caller:
     def call(self, method: str, path: str, body: Any = None) -> str:
         request = urllib.request.Request(
             self._url + path,
-            data=None if body is None else json.dumps({"namespace": self.namespace, **body}).encode(),
+            data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self._tenant.token}", "Content-Type": "application/json"},
             method=method,
         )

@@ -138,7 +138,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
 
     def name_namespace(self, request: Request, values: Mapping[str, Any]) -> str:
         """Returns the namespace that the request names, else the key's default. Raises ValidationError."""
-        named = _read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
+        named = read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
         return named or default_namespace(self.access) or _missing_namespace()
 
 
@@ -161,11 +161,12 @@ class ModelViewSet(OpenAIViewSet):
 
 
 def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> str:
-    named = _read_name(request, SESSION_HEADER, values["metadata"] or {}, SESSION)
+    named = read_name(request, SESSION_HEADER, values["metadata"] or {}, SESSION)
     return named or _session_of(values["user"], values["messages"], actor)
 
 
-def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
+def read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
+    """Reads a name from the header, else from the metadata; None if neither has it. Raises ValidationError."""
     place, name = (header, request.headers[header]) if header in request.headers else (
         f"metadata.{field}", metadata.get(field)
     )  # fmt: skip

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from memory.api.route_tags import OPENAI
 from memory.api.serializers.embeddings import EmbeddingListSerializer, EmbeddingRequestSerializer
-from memory.api.views.completions import HEADERS, NAMESPACE_HEADER, OpenAIViewSet
+from memory.api.views.completions import HEADERS, NAMESPACE, NAMESPACE_HEADER, OpenAIViewSet, read_name
 from memory.enums import AccessScope
 from memory.services.gateway.embeddings import embed_texts
 from memory.services.tenancy.namespaces import default_namespace
@@ -33,7 +33,7 @@ class EmbeddingViewSet(OpenAIViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(EmbeddingRequestSerializer, request.data)
         # The namespace pays for a model over the network.
-        if namespace := request.headers.get(NAMESPACE_HEADER) or default_namespace(self.access):
+        if namespace := read_name(request, NAMESPACE_HEADER, {}, NAMESPACE) or default_namespace(self.access):
             self.scope_if_there(namespace)
         texts = values["input"]
         made = embed_texts(texts, model=values["model"], dimensions=values["dimensions"])

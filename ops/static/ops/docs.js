@@ -11,27 +11,36 @@
     follow();
 }
 
-// Shows the routes whose method, path or summary has all the words that are typed. Swagger UI draws routes when a group
-// is opened, and again: each time they are judged anew.
-addEventListener("DOMContentLoaded", () => {
+// Lists the routes of the document whose method, path or summary has all the words that are typed. Swagger UI draws only
+// the routes in view, so they are read from the document; a link opens the page at its route.
+addEventListener("DOMContentLoaded", async () => {
     const input = document.getElementById("filter");
     const count = document.getElementById("filter-count");
-    const page = document.getElementById("swagger-ui");
+    const found = document.getElementById("filter-found");
+    const answer = await fetch(document.getElementById("document").href);
+    const routes = Object.entries((await answer.json()).paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, one]) => ({
+            said: `${method.toUpperCase()} ${path} ${one.summary ?? ""}`,
+            href: `?route=${one.operationId}#/${encodeURIComponent(one.tags[0])}/${one.operationId}`,
+        })),
+    );
     const apply = () => {
         const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-        const routes = [...page.querySelectorAll(".opblock")];
-        for (const route of routes) {
-            const shown = route.querySelector(".opblock-summary").textContent.toLowerCase();
-            route.hidden = !words.every((word) => shown.includes(word));
-        }
-        for (const group of page.querySelectorAll(".opblock-tag-section")) {
-            const own = [...group.querySelectorAll(".opblock")];
-            group.hidden = words.length > 0 && own.length > 0 && own.every((route) => route.hidden);
-        }
-        const left = routes.filter((route) => !route.hidden).length;
-        const told = words.length ? `${left} of ${routes.length}` : "";
-        if (count.textContent !== told) count.textContent = told;
+        const left = words.length
+            ? routes.filter(({ said }) => words.every((word) => said.toLowerCase().includes(word)))
+            : [];
+        count.textContent = words.length ? `${left.length} of ${routes.length}` : "";
+        found.replaceChildren(
+            ...left.map(({ said, href }) => {
+                const item = document.createElement("li");
+                const link = document.createElement("a");
+                link.href = href;
+                link.textContent = said;
+                item.append(link);
+                return item;
+            }),
+        );
     };
     input.addEventListener("input", apply);
-    new MutationObserver(apply).observe(page, { childList: true, subtree: true });
+    apply();
 });

@@ -80,7 +80,7 @@ def test_another_tenant_finds_neither(alice, bob, told):
 def test_why_says_that_the_turn_is_told_in_its_place(alice, told):
     _, fact_id = told
     answer = alice.post("/v1/why", {
-        "namespace": "alice", "session_id": "elsewhere", "query": "Where does Ana live?", "memory_id": fact_id,
+        "namespace": "alice", "query": "Where does Ana live?", "memory_id": fact_id,
     })  # fmt: skip
     assert answer.status_code == 200, answer.content
     said = answer.json()
