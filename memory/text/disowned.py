@@ -33,16 +33,26 @@ _DENIES = re.compile(
 )
 
 
+# Where somebody is, or what holds for a time only, says nothing of where they live or what else they do.
+_PASSING = re.compile(
+    r"^(?:in|at|on)\b|\b(?:today|tonight|tomorrow|yesterday|now|right\s+now|currently|yet|(?:this|next|last)\s+\w+)\b"
+    r"|^在|今天|今晚|明天|昨天|现在|目前|[这上下]个?(?:周|星期|月)|今年|明年|去年",
+    re.IGNORECASE,
+)
+
+
 def disowns(sentences: Iterable[str]) -> bool:
     """Tells whether one of the sentences says that the speaker did not say, or does not mean, what was said."""
     return any(_DISOWNS.search(_even_out(sentence)) for sentence in sentences)
 
 
 def find_denied_claim(sentence: str) -> str | None:
-    """Returns what the speaker says not to be or to have, as quoted from the sentence; None where it denies nothing."""
+    """Returns what the speaker says not to be or to have, as quoted from the sentence; None where it denies nothing, or
+    only for a time."""
     plain = _even_out(sentence)
     denial = None if find_moods(plain) else _DENIES.search(plain)
-    return (denial["english"] or denial["chinese"]).strip() if denial else None
+    claim = (denial["english"] or denial["chinese"]).strip() if denial else None
+    return None if claim is None or _PASSING.search(claim) else claim
 
 
 def _even_out(sentence: str) -> str:

@@ -48,6 +48,20 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         # Another topic, or another thing of the same.
         ("That was not me. I am not allergic to cats.", "I am allergic to peanuts."),
         ("That was not me. I am not in Oslo.", "I am allergic to peanuts."),
+        # It denies where somebody is, or something for a time.
+        ("That's wrong. I'm not in Oslo this week.", "I live in Oslo."),
+        ("That's wrong. I'm not in Oslo.", "I live in Oslo."),
+        ("That's not right. I don't smoke today.", "I smoke every day."),
+        ("那不对。我今天不喝咖啡。", "我每天早上喝咖啡。"),
+        ("那不对。我不在上海。", "我住在上海。"),
+        # What is alike but for a number, a day or a thing.
+        ("That's wrong. I don't use Python for speed.", "I use Python for data work."),
+        ("That's false. I don't speak French fluently.", "I speak French."),
+        ("That's wrong. I'm not allergic to peanut butter.", "I am allergic to peanuts."),
+        ("That was not me. I am not on call in March.", "I am on call in May."),
+        ("I didn't say that. I have no key to room 12.", "I have the key to room 14."),
+        ("那不对。我没有狗。", "我有一只狗和一只猫。"),
+        ("那不对。我不在周五上班。", "我在周一上班。"),
         # It is asked, supposed or quoted.
         ("Was that not me? I am not allergic to anything.", "I am allergic to peanuts."),
         ("That was not me. Am I not allergic to anything?", "I am allergic to peanuts."),
