@@ -81,15 +81,15 @@ def test_answers_and_packs_tell_the_days_of_the_request(dentist):
 
 
 def test_the_request_then_the_user_then_the_policy(dentist):
-    def told_day(**more: str) -> str:
+    def tell_day(**more: str) -> str:
         answer: str = dentist.post("/v1/answer", {**QUESTION, **more}).json()["answer"]
         return answer
 
     put_policy(dentist.scope, wanted={"timezone": "Asia/Shanghai"}, now=timezone.now())
-    assert "8 May 2026" in told_day()
+    assert "8 May 2026" in tell_day()
     give_user(dentist, "America/Los_Angeles")
-    assert "7 May 2026" in told_day()
-    assert "8 May 2026" in told_day(timezone="Asia/Tokyo")
+    assert "7 May 2026" in tell_day()
+    assert "8 May 2026" in tell_day(timezone="Asia/Tokyo")
 
 
 def test_yesterday_is_that_of_the_zone():

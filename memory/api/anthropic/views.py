@@ -7,8 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -27,7 +26,7 @@ from memory.api.relayed_stream import respond
 from memory.api.route_tags import ANTHROPIC
 from memory.api.serializers.completions import CUBES, NAMESPACE, SESSION
 from memory.api.translated_answer import write_events, write_whole
-from memory.api.views.completions import HEADERS, ChatCompletionViewSet, context_header
+from memory.api.views.completions import HEADERS, ChatCompletionViewSet, answers_of_models, context_header
 from memory.enums import AccessScope
 from memory.services.gateway.completions import ChatCompletion
 from memory.text.tokens import count_tokens
@@ -52,13 +51,7 @@ class MessageViewSet(ChatCompletionViewSet):
         operation_id="create_message",
         summary="A message as Anthropic's API has it, with what is remembered, and remembered itself",
         request=AnthropicMessageSerializer,
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            (200, "text/event-stream"): OpenApiTypes.STR,
-            502: OpenApiResponse(AnthropicErrorSerializer, "The provider refuses the server's key, or failed itself."),
-            "4XX": OpenApiResponse(AnthropicErrorSerializer, "What the provider refused, as it said it."),
-            "5XX": OpenApiResponse(AnthropicErrorSerializer, "The provider failed."),
-        },
+        responses=answers_of_models(AnthropicErrorSerializer),
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,7 +23,13 @@ from memory.api.route_tags import OPENAI
 from memory.api.serializers.completions import CUBES, NAMESPACE, SESSION
 from memory.api.serializers.errors import OpenAIErrorSerializer
 from memory.api.translated_answer import write_events, write_whole
-from memory.api.views.completions import HEADERS, SESSION_HEADER, ChatCompletionViewSet, context_header
+from memory.api.views.completions import (
+    HEADERS,
+    SESSION_HEADER,
+    ChatCompletionViewSet,
+    answers_of_models,
+    context_header,
+)
 from memory.enums import AccessScope
 from memory.errors import NotFound
 from memory.services.gateway.completions import ChatCompletion
@@ -62,13 +68,7 @@ class ResponseViewSet(ChatCompletionViewSet):
         operation_id="create_response",
         summary="A response as OpenAI's Responses API has it, with what is remembered, and remembered itself",
         request=ResponseSerializer,
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            (200, "text/event-stream"): OpenApiTypes.STR,
-            502: OpenApiResponse(OpenAIErrorSerializer, "The provider refuses the server's key, or failed itself."),
-            "4XX": OpenApiResponse(OpenAIErrorSerializer, "What the provider refused, as it said it."),
-            "5XX": OpenApiResponse(OpenAIErrorSerializer, "The provider failed."),
-        },
+        responses=answers_of_models(OpenAIErrorSerializer),
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:

@@ -67,6 +67,17 @@ HEADERS = [
 ]
 
 
+def answers_of_models(error: type[Serializer]) -> dict[Any, Any]:
+    """Describes what a route answers that passes a model's answer on, for the OpenAPI document."""
+    return {
+        (200, "application/json"): OpenApiTypes.OBJECT,
+        (200, "text/event-stream"): OpenApiTypes.STR,
+        502: OpenApiResponse(error, "The provider refuses the server's key, or failed itself."),
+        "4XX": OpenApiResponse(error, "What the provider refused, as it said it."),
+        "5XX": OpenApiResponse(error, "The provider failed."),
+    }
+
+
 class OpenAIViewSet(CubesBeside):
     """Answers as OpenAI's API does, errors too."""
 
@@ -94,13 +105,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         operation_id="chat_completions",
         summary="A chat completion as OpenAI's API has it, with what is remembered, and remembered itself",
         request=ChatCompletionSerializer,
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            (200, "text/event-stream"): OpenApiTypes.STR,
-            502: OpenApiResponse(OpenAIErrorSerializer, "The provider refuses the server's key, or failed itself."),
-            "4XX": OpenApiResponse(OpenAIErrorSerializer, "What the provider refused, as it said it."),
-            "5XX": OpenApiResponse(OpenAIErrorSerializer, "The provider failed."),
-        },
+        responses=answers_of_models(OpenAIErrorSerializer),
         parameters=HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
