@@ -201,6 +201,8 @@ def load() -> None:
     """Loads what both parts need, before they are forked, and sets it aside: a collection that looks through it would
     write into the pages that are shared. Raises ConfigurationError."""
     import_module("memos_site.wsgi")
+    # Requests are held against the document, which takes a second to make.
+    import_module("memory.api.known_fields").read_document()
     import_module("memory.tasks")
     import_module("django_redis.cache")
     import_module("memory.text.tokens").count_tokens("ready")

@@ -92,11 +92,12 @@ def list_known_fields(request: HttpRequest) -> KnownFields | None:
     if match is None:
         return None
     path = "/" + _PART.sub(r"{\1}", match.route)
-    return _by_route().get((path, (request.method or "").lower()))
+    return read_document().get((path, (request.method or "").lower()))
 
 
 @cache
-def _by_route() -> dict[tuple[str, str], KnownFields]:
+def read_document() -> dict[tuple[str, str], KnownFields]:
+    """Reads what each route takes, by path and method, from the published document, once a process."""
     document = build_document()
     return {
         (path, method): _read_operation(operation, document["components"]["schemas"])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import jsonschema_rs
 import orjson
@@ -286,3 +290,35 @@ def test_a_request_that_was_accepted_must_be_allowed():
 @pytest.mark.parametrize("path", ["/", "/admin/", "/ops/", "/metrics", "/nothing/here"])
 def test_other_pages_are_left_alone(path):
     assert faults("GET", path, HttpResponse("anything", status=418)) == []
+
+
+FIRST_REQUESTS = """
+import threading
+import django
+django.setup()
+from memory.api.known_fields import read_document
+ready = threading.Barrier(8)
+read = []
+def ask():
+    ready.wait()
+    read.append(len(read_document()))
+threads = [threading.Thread(target=ask) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(read), len(set(read)))
+"""
+
+
+def test_the_first_requests_of_a_process_may_come_together():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIRST_REQUESTS],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "memos_site.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (done.stdout.strip(), done.stderr) == ("8 1", "")

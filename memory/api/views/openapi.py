@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,8 @@ from rest_framework.response import Response
 
 from memory.api.route_tags import MAKER_OF, ROUTE_TAGS
 
+# drf-spectacular changes what it shares between threads while it makes a document for the first time.
+_making = threading.Lock()
 _COMPONENT = re.compile(r"#/components/(\w+)/([\w.-]+)")
 
 
@@ -58,9 +61,14 @@ def build_document(maker: str = "") -> dict[str, Any]:
     return {**part, "components": _reach_components(whole["components"], paths)}
 
 
-@cache
 def build_whole() -> dict[str, Any]:
-    """Makes one document of every route, once a process: it takes a tenth of a second."""
+    """Makes one document of every route, once a process."""
+    with _making:
+        return _build_whole()
+
+
+@cache
+def _build_whole() -> dict[str, Any]:
     document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return document
 
