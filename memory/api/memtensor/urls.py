@@ -43,7 +43,7 @@ urlpatterns = [
     path("api/openmem/v1/add/feedback", OpenMemViewSet.as_view({"post": "judge"})),
     path("api/openmem/v1/search/memory", OpenMemViewSet.as_view({"post": "search_memories"})),
     path("api/openmem/v1/get/memory", OpenMemViewSet.as_view({"post": "list_memories"})),
-    path("api/openmem/v1/get/memory/<uuid:memory_id>", OpenMemViewSet.as_view({"get": "retrieve"})),
+    path("api/openmem/v1/get/memory/<id:memory_id>", OpenMemViewSet.as_view({"get": "retrieve"})),
     path("api/openmem/v1/get/message", OpenMemViewSet.as_view({"post": "list_messages"})),
     path("api/openmem/v1/get/status", OpenMemViewSet.as_view({"post": "status"})),
     path("api/openmem/v1/delete/memory", OpenMemViewSet.as_view({"post": "delete_memories"})),
