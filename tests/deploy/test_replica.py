@@ -60,6 +60,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     # No namespace is held in the web process, which would answer from what it holds.
     with world(tmp_path_factory.mktemp("replica"), MEMOS_COLUMNS_MB="0") as made:
         yield made
+        refuse_writes(made.standby.log.splitlines())
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +197,7 @@ def test_what_staff_do_is_shown_at_once_while_the_replay_is_paused(both: World) 
 
 def test_a_tenant_is_held_on_the_replica_as_on_the_primary(both: World) -> None:
     both.remember("alice", "The safe opens with the year of the wedding.")
+    both.remember("bob", "The safe of the office is empty.")
     secret = "SELECT count(*) FROM memory_memory WHERE text ~ 'The safe opens'"
     ask_of_replica(both, "bob", "How does the safe open?")
     with both.standby.listen() as lines:
@@ -329,10 +331,8 @@ def test_a_promoted_replica_is_not_read_from(tmp_path: Path) -> None:
         assert texts == [("The greenhouse was painted green.",)]
 
 
-def test_no_write_was_sent_to_the_replica(both: World) -> None:
-    """The last one: of all that the others did."""
-    lines = both.standby.log.splitlines()
-    assert len(searches(lines)) > 10
+def refuse_writes(lines: list[str]) -> None:
+    """Raises AssertionError if any test sent the replica a statement that writes."""
     assert not [line for line in lines if "read-only transaction" in line or "during recovery" in line]
     written = re.compile(r"(?:statement|execute [^:]*): (?:INSERT|UPDATE|DELETE|TRUNCATE|.*\bINSERT INTO|.*FOR UPDATE)")
     assert not [line for line in lines if written.search(line)]
