@@ -78,14 +78,12 @@ def test_a_key_of_any_length_is_redacted_whole(prefix):
 
 
 @pytest.mark.parametrize("mark", MARKS)
-@pytest.mark.parametrize("prefix", KEY_FORMATS)
-def test_a_key_with_a_mark_inside_is_redacted_whole(prefix, mark):
-    key = _make(prefix, KEY_FORMATS[prefix])
-    rest = key.removeprefix(prefix)
-
-    for place in (1, len(rest) // 2, len(rest) - 1):
-        marked = prefix + rest[:place] + mark + rest[place:]
-        assert _redacted(f"please use {marked} for it") == f"please use {KEY_MARK} for it"
+def test_a_key_with_a_mark_inside_is_redacted_whole(mark):
+    for prefix, length in KEY_FORMATS.items():
+        rest = _make(prefix, length).removeprefix(prefix)
+        for place in (1, len(rest) // 2, len(rest) - 1):
+            marked = prefix + rest[:place] + mark + rest[place:]
+            assert _redacted(f"please use {marked} for it") == f"please use {KEY_MARK} for it", marked
 
 
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
@@ -103,10 +101,10 @@ def test_a_key_without_a_prefix_is_known_by_its_shape(shape):
         assert key[-6:] not in _redacted(f"please use {key}{more} for it")
 
 
-@pytest.mark.parametrize("prefix", KEY_FORMATS)
 @pytest.mark.parametrize(
     "rest",
     ["", "abc", "your-api-key-goes-here", "x" * 40, "<YOUR_KEY>", "${SECRET}", "...", "…", "{key}", "********"],
 )
-def test_a_prefix_with_a_placeholder_is_no_key(prefix, rest):
-    assert find_secrets(f"set it to {prefix}{rest} in the file") == []
+def test_a_prefix_with_a_placeholder_is_no_key(rest):
+    for prefix in KEY_FORMATS:
+        assert find_secrets(f"set it to {prefix}{rest} in the file") == [], prefix
