@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint clients install install-dev install-clients install-crewai install-train install-hf client-types client-package translations messages guide sbom licences clean
+.PHONY: help run test test-slow fuzz check lint clients install install-dev install-clients install-crewai install-train install-hf client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -22,14 +22,19 @@ run: install translations $(VENV)/.compiled ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
 # What is compiled is kept between processes and runs, also where the environment keeps no byte code otherwise.
-run test check: export PYTHONDONTWRITEBYTECODE :=
+run test test-slow check: export PYTHONDONTWRITEBYTECODE :=
 # Two workers (WORKERS), each with servers of its own; one that has done its share takes half of what the other has left.
 # On servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
 WORKERS ?= 2
 PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n $(WORKERS) --dist worksteal)
-test: install-dev install-clients translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
-	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e
+# These kill, restore and upgrade whole servers, or send many thousands of requests.
+SLOW := tests/crash tests/upgrades tests/deploy tests/contracts/test_openapi.py tests/management/test_backup.py
+test: install-dev install-clients translations ## run the tests on a real PostgreSQL and Valkey, then those in a browser
+	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e $(SLOW:%=--ignore=%)
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
+
+test-slow: install-dev install-clients translations ## run the other tests: kills, upgrades, backups, deployment, the schema
+	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright $(SLOW)
 
 # 180 random requests of each operation, beside those at the bounds of its schema: more than 10,000, other ones each time.
 CASES ?= 180
