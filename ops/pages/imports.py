@@ -90,6 +90,7 @@ class ImportShown:
     parts_left_out: Sequence[tuple[Words, int]]
     unreadable: int
     faults: Sequence[Mapping[str, str]]
+    notes: Sequence[str]
     judged: int
     complete: bool
 
@@ -124,6 +125,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
         parts_left_out=[(_PARTS.get(kind, kind), count) for kind, count in sorted(values["parts_left_out"].items())],
         unreadable=values["unreadable"],
         faults=values["faults"],
+        notes=values["notes"],
         judged=values["judged"] or 0,
         complete=values["complete"] is not False,
     )
