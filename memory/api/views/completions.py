@@ -172,7 +172,7 @@ def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> st
 
 def read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
     """Reads a name from the header, else from the metadata; None if neither has it. Raises ValidationError."""
-    place, name = (header, request.headers[header]) if header in request.headers else (
+    place, name = (header, _decode(request.headers[header])) if header in request.headers else (
         f"metadata.{field}", metadata.get(field)
     )  # fmt: skip
     if name is None:
@@ -180,6 +180,14 @@ def read_name(request: Request, header: str, metadata: Mapping[str, Any], field:
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or "\0" in name:
         raise ValidationError({place: f"must be a text of 1 to {MAX_NAME} characters."})
     return compose_name(name)
+
+
+def _decode(header: str) -> str:
+    """Returns a header in UTF-8, which arrives as Latin-1; others as they are."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
 
 
 def _list_cubes(request: Request, metadata: Mapping[str, Any]) -> Any:
