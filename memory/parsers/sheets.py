@@ -100,7 +100,7 @@ def _load(data: bytes, *, data_only: bool) -> tuple[Any, dict[str, list[Area]]]:
                 raise ValueError("an area without bounds")
             return areas
 
-    class Reader(_reader.WorksheetReader):  # type: ignore[misc]
+    class Reader(_reader.WorksheetReader):
         """Makes no cell for each place that is merged: a hostile file names billions."""
 
         def bind_merged_cells(self) -> None:
