@@ -91,6 +91,12 @@ def compose_name(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def list_forms(name: str) -> list[str]:
+    """Lists the forms of Unicode in which a name may have been stored before names were composed: one of plain ASCII
+    has one."""
+    return list(dict.fromkeys(unicodedata.normalize(form, name) for form in ("NFC", "NFD")))
+
+
 @dataclass(frozen=True, slots=True)
 class NewMemory:
     """A turn to be remembered, already validated. Its session and speaker are composed."""

@@ -17,7 +17,7 @@ from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
-from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
+from memory.api.views.completions import ChatCompletionViewSet
 from memory.api.views.cube_files import CubeFileViewSet
 from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
@@ -31,6 +31,7 @@ from memory.api.views.ingest import IngestViewSet
 from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.memories import MemoryViewSet
+from memory.api.views.models import ModelViewSet
 from memory.api.views.openapi import DocsView, OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.policy import PolicyViewSet
@@ -107,7 +108,7 @@ urlpatterns = [
     path("v1/chat/stream", ChatViewSet.as_view({"post": "stream"})),
     path("v1/chat/completions", ChatCompletionViewSet.as_view({"post": "create"})),
     path("v1/responses", ResponseViewSet.as_view({"post": "create"})),
-    path("v1/responses/<str:response_id>", ResponseViewSet.as_view({"get": "retrieve"})),
+    path("v1/responses/<str:response_id>", ResponseViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path("v1/messages", MessageViewSet.as_view({"post": "create"})),
     path("v1/messages/count_tokens", MessageViewSet.as_view({"post": "count"})),
     path("v1/embeddings", EmbeddingViewSet.as_view({"post": "create"})),

@@ -33,6 +33,7 @@ class MemoryImport(ScopedRow):
     )
     unreadable = models.IntegerField(default=0)
     faults = models.JSONField(default=list, help_text="The first of what cannot be read: place and reason")
+    notes = models.JSONField(default=list, db_default=[], help_text="What was guessed when it was read, in sentences")
     dealt_with = models.IntegerField(default=0)
     new = models.IntegerField(default=0)
     present = models.IntegerField(default=0)

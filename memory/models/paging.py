@@ -10,7 +10,7 @@ from django.db.models import Model, QuerySet
 from memory.errors import NotFound
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
-from memory.types import Access, ListFilter
+from memory.types import Access, ListFilter, list_forms
 
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
@@ -36,5 +36,5 @@ def narrow(rows: ScopedQuerySet[ModelRow], access: Access, wanted: ListFilter) -
             )
         rows = rows.filter(namespace_id=identity or -1)
     if wanted.session is not None:
-        rows = rows.filter(session=wanted.session)
+        rows = rows.filter(session__in=list_forms(wanted.session))
     return rows.order_by("-id")

@@ -53,6 +53,11 @@ _ONE_BYTE = [
 ]  # fmt: skip
 
 
+def note_guess(encoding: str) -> str:
+    """Say how a file was read that does not say it itself."""
+    return f"The file does not say how it is encoded: it was read as {encoding}, which was guessed."
+
+
 @dataclass(frozen=True, slots=True)
 class DecodedText:
     """Holds a text with one kind of line ends, and its encoding; `guessed`: nothing in the file says which it is."""
@@ -64,9 +69,7 @@ class DecodedText:
     @property
     def notes(self) -> list[str]:
         """Returns sentences on how it was read, where that was guessed."""
-        if not self.guessed:
-            return []
-        return [f"The file does not say how it is encoded: it was read as {self.encoding}, which was guessed."]
+        return [note_guess(self.encoding)] if self.guessed else []
 
 
 def decode(data: bytes, *, declared: str | None = None) -> DecodedText:
@@ -75,6 +78,28 @@ def decode(data: bytes, *, declared: str | None = None) -> DecodedText:
     if "\0" in found.text:
         raise FileRefused("unsupported", "The file holds NUL characters, so it is no text.")
     return DecodedText(found.text.replace("\r\n", "\n").replace("\r", "\n"), found.encoding, found.guessed)
+
+
+def find_encoding(beginning: bytes) -> tuple[str, bool]:
+    """Find the encoding of a file by its beginning, which may end within a character, and whether it is a guess.
+
+    Raises FileRefused.
+    """
+    if (wide := find_wide(beginning)) is not None:
+        return wide
+    # No character of any other encoding ends or goes on with one of these signs.
+    end = max(beginning.rfind(sign) for sign in (b"\n", b'"'))
+    found = _decode(beginning[: end + 1] or beginning, None)
+    return found.encoding, found.guessed
+
+
+def find_wide(beginning: bytes) -> tuple[str, bool] | None:
+    """Find the encoding of a file that begins with a mark, or is UTF-16 without one, and whether it is a guess."""
+    for mark, encoding in MARKS:
+        if beginning.startswith(mark):
+            return encoding.removesuffix("-sig"), False
+    unmarked = find_utf_16(beginning[: len(beginning) // 2 * 2])
+    return (unmarked, True) if unmarked is not None else None
 
 
 def find_utf_16(data: bytes) -> str | None:

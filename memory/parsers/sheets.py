@@ -7,7 +7,7 @@ import mimetypes
 import zipfile
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata, util
 from typing import Any
 
@@ -18,6 +18,9 @@ from memory.parsers.refusal import FileRefused
 
 PACKAGE = "openpyxl"
 MAX_CELLS = 200_000
+MAX_MERGED = 20_000
+# Left column, top row, right column and bottom row.
+Area = tuple[int, int, int, int]
 _NO_VALUE = "no value is stored"
 _WORDS = {"sheet": "sheets", "row": "rows", "column": "columns"}
 
@@ -40,13 +43,9 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
     """
     if not is_installed():
         raise FileRefused("parser_missing", MISSING)
-    # It reads the system's list of types, which a confined process may not open.
-    mimetypes.knownfiles.clear()
-    import openpyxl  # noqa: PLC0415 - optional
-
     try:
-        book = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
-        formulas = openpyxl.load_workbook(io.BytesIO(data)) if _has_formulas(data) else None
+        book, merged = _load(data, data_only=True)
+        formulas = _load(data, data_only=False)[0] if _has_formulas(data) else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, SyntaxError, zipfile.BadZipFile):
         # It checks little of what a file says, and fails wherever that is wrong; XML errors are syntax errors.
         raise FileRefused(
@@ -58,7 +57,8 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
         if sheet.sheet_state != "visible":
             hidden["sheet"] += 1
             continue
-        reader = _SheetReader(sheet, formulas[sheet.title] if formulas is not None else None)
+        formulas_of = formulas[sheet.title] if formulas is not None else None
+        reader = _SheetReader(sheet, formulas_of, merged.get(sheet.title, ()))
         rows = list(reader.list_rows())
         tables += bool(rows)
         left_out = _describe(reader.hidden)
@@ -80,6 +80,41 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
     return "\n\n".join(blocks), " ".join((book.properties.title or "").split()), tables, notes
 
 
+def _load(data: bytes, *, data_only: bool) -> tuple[Any, dict[str, list[Area]]]:
+    """Loads a workbook, and its merged areas by the titles of sheets. Raises FileRefused, and what openpyxl raises."""
+    # It reads the system's list of types, which a confined process may not open.
+    mimetypes.knownfiles.clear()
+    from openpyxl.reader import excel  # noqa: PLC0415 - optional
+    from openpyxl.utils import range_boundaries  # noqa: PLC0415
+    from openpyxl.worksheet import _reader  # noqa: PLC0415
+
+    merged: dict[str, list[Area]] = {}
+
+    class Areas(list[Area]):
+        @classmethod
+        def from_tree(cls, element: Any) -> Areas:
+            if len(element) > MAX_MERGED:
+                raise FileRefused("too_large", f"A sheet has more than {MAX_MERGED} merged areas: send it in parts.")
+            areas = cls(range_boundaries(one.get("ref", "")) for one in element)
+            if not all(map(all, areas)):
+                raise ValueError("an area without bounds")
+            return areas
+
+    class Reader(_reader.WorksheetReader):
+        """Makes no cell for each place that is merged: a hostile file names billions."""
+
+        def bind_merged_cells(self) -> None:
+            merged[self.ws.title] = self.parser.merged_cells or []
+
+    usual = _reader.MergeCells, excel.WorksheetReader
+    _reader.MergeCells, excel.WorksheetReader = Areas, Reader
+    try:
+        book = excel.load_workbook(io.BytesIO(data), data_only=data_only)
+    finally:
+        _reader.MergeCells, excel.WorksheetReader = usual
+    return book, merged
+
+
 def _describe(hidden: Counter[str]) -> str:
     return ", ".join(
         f"{hidden[what]} {what if hidden[what] == 1 else many}" for what, many in _WORDS.items() if hidden[what]
@@ -95,9 +130,10 @@ def _has_formulas(data: bytes) -> bool:
 class _SheetReader:
     """Reads one sheet; `hidden` and `unknown` count what is left out, and formulas without a value."""
 
-    def __init__(self, sheet: Any, formulas: Any) -> None:
+    def __init__(self, sheet: Any, formulas: Any, merged: Sequence[Area]) -> None:
         self._sheet = sheet
         self._formulas = formulas
+        self._merged = merged
         self.hidden: Counter[str] = Counter()
         self.unknown = 0
 
@@ -132,18 +168,30 @@ class _SheetReader:
         for (row, column), cell in cells.items():
             if text := self._show_cell(row, column, cell):
                 shown[row][column] = text
-        rows, columns = sorted(shown), sorted({column for row in shown.values() for column in row})
-        places = 0
-        for area in self._sheet.merged_cells.ranges:
-            text = shown[area.min_row].get(area.min_col, "") if area.min_row in shown else ""
-            down = rows[bisect_left(rows, area.min_row) : bisect_right(rows, area.max_row)]
-            across = columns[bisect_left(columns, area.min_col) : bisect_right(columns, area.max_col)]
-            places += len(down) * len(across)
-            if places > MAX_CELLS:
-                raise FileRefused("too_large", f"The merged cells of a sheet span more than {MAX_CELLS} places.")
+        for (left, top, _, _), down, across in self._list_places(shown):
+            for row in down:
+                for column in across:
+                    if (row, column) != (top, left):
+                        shown[row].pop(column, None)
+        shown = {row: texts for row, texts in shown.items() if texts}
+        for (left, top, _, _), down, across in self._list_places(shown):
+            text = shown[top].get(left, "") if top in shown else ""
             for row in down:
                 shown[row] |= dict.fromkeys(across, text)
         return shown
+
+    def _list_places(self, shown: Mapping[int, Mapping[int, str]]) -> list[tuple[Area, list[int], list[int]]]:
+        """Returns each merged area with those of its rows and columns that are used. Raises FileRefused."""
+        rows, columns = sorted(shown), sorted({column for row in shown.values() for column in row})
+        places, listed = 0, []
+        for left, top, right, bottom in self._merged:
+            down = rows[bisect_left(rows, top) : bisect_right(rows, bottom)]
+            across = columns[bisect_left(columns, left) : bisect_right(columns, right)]
+            places += len(down) * len(across)
+            if places > MAX_CELLS:
+                raise FileRefused("too_large", f"The merged cells of a sheet span more than {MAX_CELLS} places.")
+            listed.append(((left, top, right, bottom), down, across))
+        return listed
 
     def _show_cell(self, row: int, column: int, cell: Any) -> str:
         if cell.value is not None:

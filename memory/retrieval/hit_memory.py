@@ -17,6 +17,18 @@ from memory.types import in_zone
 MAX_TOLD_CHARS = 200
 
 
+# Under these names, however they are joined, clients keep what each message has of its own: it tells no owner. `id` and
+# `key` are not among them: what is stored under another key is another record.
+_OF_MESSAGE = frozenset(
+    "messageid msgid messageuuid eventid requestid traceid spanid turnid timestamp ts createdat updatedat sentat"
+    " receivedat messageindex turnindex turn seq sequence".split()
+)
+
+
+def _is_of_message(name: str) -> bool:
+    return name == METADATA_KEY or name.lower().replace("_", "").replace("-", "") in _OF_MESSAGE
+
+
 @dataclass(slots=True)
 class Later:
     """Holds a newer memory (`memory_id`) whose `text` holds since `occurred_at` in the place of the `words` of a hit.
@@ -84,10 +96,11 @@ class HitMemory:
     def words(self) -> Words:
         """Returns the words of its text, to be compared with those of others.
 
-        Records of another speaker, user, document or key are never one statement: these are in the metadata.
+        Records of another speaker, user, document or key are never one statement: these are in the metadata, under
+        names that only the client knows. What its names say to be the message's own is not compared.
         """
         if self._words is None:
-            own = {name: value for name, value in self.metadata.items() if name != METADATA_KEY}
+            own = {name: value for name, value in self.metadata.items() if not _is_of_message(name)}
             owner = json.dumps([self.speaker or self.role, own], sort_keys=True, default=str)
             self._words = Words(owner, self.text)
         return self._words

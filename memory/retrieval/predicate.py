@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ import orjson
 from memory.kinds import KIND_SQL
 from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField, MetadataPath, Not, Operator, Value
 from memory.text.timespan import Span
+from memory.types import list_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _forms(value: Any) -> set[Any]:
     """Returns the forms of Unicode in which metadata may hold a value."""
     if not isinstance(value, str) or value.isascii():
         return {value}
-    return {unicodedata.normalize(form, value) for form in ("NFC", "NFD")}
+    return set(list_forms(value))
 
 
 def _json(value: Any) -> str:

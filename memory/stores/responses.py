@@ -19,7 +19,7 @@ from memory.stores.redis import call
 KEPT_SECONDS = 24 * 3600
 # The items of a larger talk are not kept: Redis holds them in memory.
 MAX_BYTES = 2_000_000
-_SESSION_CHARS = 16
+_SESSION_CHARS = _DIGEST_BYTES = 16
 _LATEST = "latest"
 
 
@@ -76,6 +76,31 @@ def find_latest(namespace_id: int, session: str) -> str | None:
     return name.decode() if name else None
 
 
+def delete(namespace_id: int, name: str) -> bool:
+    """Deletes a response with the items that no other one holds; tells whether it was there. Raises RedisAway.
+
+    The session's latest response is then the newest of those that are left.
+    """
+    key = _key(namespace_id, name)
+
+    def run(pipe: Any) -> bool:
+        # An item is named by its digest, a response by a longer name.
+        names = [field.decode() for field in pipe.hkeys(key) if len(field) > 2 * _DIGEST_BYTES]
+        if name not in names:
+            return False
+        records = {one: orjson.loads(raw) for one, raw in zip(names, pipe.hmget(key, names), strict=True) if raw}
+        own = set(records.pop(name)["items"])
+        kept = {item for record in records.values() for item in record["items"]}
+        pipe.multi()
+        pipe.hdel(key, name, *(own - kept), *([] if records else [_LATEST]))
+        if records:
+            pipe.hset(key, _LATEST, max(records, key=lambda one: records[one]["body"]["created_at"]))
+        return True
+
+    # Another response that is kept meanwhile may hold the same items: then it is looked again.
+    return bool(call(lambda client: client.transaction(run, key, value_from_callable=True)))
+
+
 def forget(namespace_id: int, sessions: Sequence[str]) -> None:
     """Forgets the responses of sessions. Raises RedisAway."""
     keys = [key_of(namespace_id, session) for session in sessions]
@@ -93,4 +118,4 @@ def _key(namespace_id: int, name: str) -> str:
 
 
 def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()

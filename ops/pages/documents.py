@@ -17,6 +17,7 @@ from memory.enums import FileState, FileType
 from memory.models import Document
 from memory.text.pages import name_pages
 from ops.access import MASK
+from ops.pages.file_notes import translate_note
 from ops.words import Words
 
 _BADGES: Mapping[str, tuple[str, Words]] = {
@@ -103,7 +104,7 @@ def file_shown(
         is_open=values["state"] in (FileState.QUEUED, FileState.RUNNING),
         percent=values["percent"],
         problem=_problem(values, in_quarantine=in_quarantine),
-        notes=values["notes"],
+        notes=[translate_note(note) for note in values["notes"]],
         in_quarantine=in_quarantine,
         may_reparse=values["has_original"] and values["keep_original"] and values["finished_at"] is not None,
         created_at=parse_datetime(values["created_at"]),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import GateDecision, ImportFormat, ImportState
 from ops.access import MASK
+from ops.pages.file_notes import translate_note
 from ops.words import Words
 
 FORMATS: tuple[tuple[str, Words], ...] = (
@@ -90,6 +91,7 @@ class ImportShown:
     parts_left_out: Sequence[tuple[Words, int]]
     unreadable: int
     faults: Sequence[Mapping[str, str]]
+    notes: Sequence[str]
     judged: int
     complete: bool
 
@@ -124,6 +126,7 @@ def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportSho
         parts_left_out=[(_PARTS.get(kind, kind), count) for kind, count in sorted(values["parts_left_out"].items())],
         unreadable=values["unreadable"],
         faults=values["faults"],
+        notes=[translate_note(note) for note in values["notes"]],
         judged=values["judged"] or 0,
         complete=values["complete"] is not False,
     )

@@ -312,3 +312,33 @@ def test_tokens_are_counted_without_asking_a_model(make_tenant, upstream):
     assert 4 < few < more["input_tokens"] < 100
     assert upstream.asked == []
     assert error_of(reader.post(f"{ROUTE}/count_tokens", {}), 400)["param"] == "messages"
+
+
+VERSION = {"anthropic-version": "2023-06-01"}
+
+
+def test_models_are_listed_as_anthropics_clients_read_them(alice, upstream, settings):
+    settings.MEMOS_LLM_ALLOWED_MODELS = ["llamacpp/small", "llamacpp/other"]
+    client = Client(headers={"X-API-Key": alice.token, **VERSION})
+
+    def page(**query: Any) -> Any:
+        said = client.get("/v1/models", query).json()
+        return [one["id"] for one in said["data"]], said["has_more"], said["first_id"], said["last_id"]
+
+    assert client.get("/v1/models").json()["data"][0] == {
+        "type": "model", "id": "llamacpp/small", "display_name": "llamacpp/small",
+        "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
+    }  # fmt: skip
+    small, other = "llamacpp/small", "llamacpp/other"
+    assert page() == ([small, other], False, small, other)
+    assert page(limit=1) == ([small], True, small, small)
+    assert page(limit=1, after_id=small) == ([other], False, other, other)
+    assert page(before_id=other) == ([small], False, small, small)
+    assert page(after_id=other) == ([], False, None, None)
+    assert client.get(f"/v1/models/{other}").json()["id"] == other
+    assert error_of(client.get("/v1/models/claude-99"), 404)["type"] == "not_found_error"
+    for query in ({"after_id": "x"}, {"limit": 0}, {"limit": 1_001}):
+        assert error_of(client.get("/v1/models", query), 400)["param"] == next(iter(query))
+    assert error_of(Client(headers=VERSION).get("/v1/models"), 401)["type"] == "authentication_error"
+    # Without the header it is as OpenAI's clients read it.
+    assert alice.get("/v1/models").json()["object"] == "list"

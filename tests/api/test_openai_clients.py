@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from memory.models import Memory
+from memory.stores import redis as redis_store
 from tests.docs.pages import DOCS, ROOT, blocks
 from tests.providers.upstream import serving_upstream, streamed, whole
 
@@ -115,9 +116,14 @@ def test_responses(request, run, alice):
     # The talk goes on in the session of the response, whose turns the model is told as messages.
     assert "in: user:ann\ndimensions: " in printed
     check_turns(request, alice, "user:ann", pairs=2)
+    # Of the two responses the second one is deleted.
+    [key] = redis_store.call(lambda client: list(client.scan_iter("memos:responses:*")))
+    kept = redis_store.call(lambda client: [name for name in client.hkeys(key) if len(name) > 32])
+    assert len(kept) == 1
 
 
 @pytest.mark.parametrize(("name", "session", "pairs"), [("agents", "cats", 1), ("anthropic", "user:ann", 2)])
 def test_packages_that_speak_responses_and_messages(request, run, alice, name, session, pairs):
-    assert run("responses-and-messages", name).strip()
+    printed = run("responses-and-messages", name)
+    assert printed.endswith("models: ['llamacpp/smollm2']\n" if name == "anthropic" else "\n")
     check_turns(request, alice, session, pairs=pairs)

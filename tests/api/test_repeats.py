@@ -25,7 +25,21 @@ def test_no_opposite_is_folded(alice):
         assert len(hits) == len({hit["text"] for hit in hits})
 
 
-@pytest.mark.parametrize("key", ["user_id", "agent_id", "scope", "store_key"])
+@pytest.mark.parametrize("key", ["message_id", "messageId", "msg-id", "timestamp", "sent_at"])
+def test_what_each_message_has_of_its_own_keeps_no_repeat(alice, key):
+    for number in range(3):
+        turn = {"namespace": "alice", "text": "The kettle is blue.", "metadata": {key: f"m{number}", "user_id": "ann"}}
+        assert alice.post("/v1/ingest", turn).status_code == 200
+
+    [hit] = search(alice, "kettle")
+    assert len(hit["explanation"]["restated_by"]) == 2
+    # Who asks for one message by its own id finds it.
+    for number in range(3):
+        [hit] = search(alice, "kettle", filter={f"metadata.{key}": f"m{number}"})
+        assert hit["metadata"][key] == f"m{number}"
+
+
+@pytest.mark.parametrize("key", ["user_id", "agent_id", "scope", "store_key", "id", "key", "customer"])
 def test_records_of_other_users_and_keys_are_not_folded(alice, key):
     for owner in ("ann", "bob"):
         turn = {"namespace": "alice", "text": "The kettle is blue.", "metadata": {key: owner, "import": {"of": owner}}}

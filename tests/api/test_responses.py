@@ -269,6 +269,37 @@ def test_a_kept_response_is_read_again(alice, upstream):
     first = ask(alice)
     assert alice.get(f"{ROUTE}/{first['id']}").json() == first
     assert error_of(alice.get(f"{ROUTE}/resp_nothing"), 404)["code"] == "not_found"
+    assert error_of(alice.client.delete(f"{ROUTE}/resp_nothing"), 404)["code"] == "not_found"
+
+
+def test_of_a_deleted_response_what_is_remembered_stays_and_nothing_goes_on(alice, bob, upstream, make_tenant):
+    first = ask(alice, "My cat is called Luna.", conversation="cats")
+    second = ask(alice, "And my dog Rex.", previous_response_id=first["id"])
+    place = f"{ROUTE}/{second['id']}"
+    assert error_of(bob.client.delete(place), 404)["code"] == "not_found"
+    assert error_of(make_tenant("alice", scopes=("read",)).client.delete(place), 403)
+
+    deleted = alice.client.delete(place)
+    assert deleted.json() == {"id": second["id"], "object": "response", "deleted": True}
+    assert error_of(alice.client.delete(place), 404)["code"] == "not_found"
+    assert error_of(alice.get(place), 404)["code"] == "not_found"
+    error = error_of(alice.post(ROUTE, {"input": "And now?", "previous_response_id": second["id"]}), 400)
+    assert error["code"] == "previous_response_not_found"
+    assert len(turns(alice)) == 4
+
+    # Neither the texts of its own items are kept; the other response has its own.
+    [key] = keys()
+    kept = b"".join(redis_store.call(lambda client: client.hvals(key)))
+    assert (b"Luna" in kept, b"Rex" in kept) == (True, False)
+    assert ask(alice, "What is she called?", conversation="cats")["status"] == "completed"
+    assert "Luna" in json.dumps(upstream.messages)
+    assert alice.get(f"{ROUTE}/{first['id']}").json() == first
+
+
+def test_the_last_response_of_a_session_is_deleted_with_all_that_was_kept(alice, upstream):
+    only = ask(alice, store=True)
+    assert alice.client.delete(f"{ROUTE}/{only['id']}").status_code == 200
+    assert keys() == []
 
 
 def test_a_response_that_is_not_to_be_stored_or_is_too_large_is_not_kept(alice, upstream, monkeypatch):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import unicodedata
+from datetime import timedelta
 from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
+from django.utils import timezone
 
-from memory.models import Memory, Namespace
+from memory.models import AuditLog, Document, Erasure, Job, Memory, Namespace, Session, User
+from memory.models.keys import new_id
+from memory.services.erasure.erased_before import BroughtMemory, ErasedBefore
+from memory.services.jobs import queue
 
 NAME = "Zoë Ağaoğlu"
 FORMS = [unicodedata.normalize(form, NAME) for form in ("NFC", "NFD")]
@@ -70,3 +77,94 @@ def test_names_of_earlier_versions_are_composed(alice, bob, remember):
 
     assert Memory.objects.across_namespaces().get().speaker == composed
     assert set(Namespace.objects.values_list("name", flat=True)) >= {composed, "bob"}
+
+
+SESSIONS = import_module("memory.migrations.0074_compose_sessions")
+
+
+def decompose(*, only: str = FORMS[0]) -> None:
+    """Gives everything that a session's, document's or user's name stands in the form of earlier versions."""
+    names = [*SESSIONS.SESSIONS.items(), *SESSIONS.UNIQUE.items(), ("memory_documentfile", "document_id")]
+    with connection.cursor() as cursor:
+        for table, name in names:
+            cursor.execute(f"UPDATE {table} SET {name} = %s WHERE {name} = %s", [FORMS[1], only])
+        cursor.execute("UPDATE memory_job SET arguments = jsonb_set(arguments, '{1}', to_jsonb(%s::text))", [FORMS[1]])
+
+
+def migrate() -> None:
+    with connection.schema_editor() as editor:
+        SESSIONS.compose_names(apps, editor)
+
+
+def test_sessions_documents_and_users_of_earlier_versions_are_found_after_the_upgrade(alice):
+    composed, decomposed = FORMS
+    alice.post("/v1/ingest", {"namespace": "alice", "session_id": composed, "text": "Tea is at five."})
+    alice.post("/v1/query", {"namespace": "alice", "session_id": composed, "query": "When is tea?"})
+    document = {"namespace": "alice", "session_id": composed, "document_id": composed, "text": "Cake is at six."}
+    assert alice.post("/v1/documents", document).status_code == 200
+    now = timezone.now()
+    User.objects.create(
+        namespace_id=alice.scope.namespace_id, name=composed, created_by="tests", created_at=now, updated_at=now
+    )
+    queue.enqueue(queue.CONDENSE, alice.scope.namespace_id, composed)
+    decompose()
+    assert alice.get("/v1/memories", namespace="alice", session_id=composed).json()["memories"] == []
+
+    migrate()
+
+    for asked in FORMS:
+        found = alice.get("/v1/memories", namespace="alice", session_id=asked).json()["memories"]
+        assert [one["text"] for one in found] == ["Tea is at five."]
+        packs = alice.get("/v1/ops/context_packs", namespace="alice", session_id=asked).json()["context_packs"]
+        assert [one["query_text"] for one in packs] == ["When is tea?"]
+    turn = {"namespace": "alice", "session_id": decomposed, "text": "No, at six."}
+    assert alice.post("/v1/ingest", turn).status_code == 200
+    turns = Memory.objects.in_scope(alice.scope).in_session(composed).values_list("turn", flat=True)
+    assert set(turns) == {1, 2}
+    assert alice.post("/v1/documents", {**document, "document_id": decomposed}).status_code == 200
+    assert Document.objects.in_scope(alice.scope).get().session == composed
+    assert User.objects.across_namespaces().get().name == composed
+    assert Job.objects.across_namespaces().get().arguments == [alice.scope.namespace_id, composed]
+
+
+def test_a_session_whose_composed_name_is_taken_stays_and_is_reported(alice, remember, caplog):
+    composed, decomposed = FORMS
+    remember(alice, "Tea is at five.", session="other")
+    decompose(only="other")
+    remember(alice, "Tea is at six.", session=composed)
+    with caplog.at_level(logging.WARNING, "memos.migrations"):
+        migrate()
+
+    stored = Memory.objects.in_scope(alice.scope).values_list("session", "text")
+    assert set(stored) == {(decomposed, "Tea is at five."), (composed, "Tea is at six.")}
+    assert set(Session.objects.in_scope(alice.scope).values_list("name", flat=True)) == set(FORMS)
+    assert [one.getMessage().split(",")[0] for one in caplog.records] == ["1 sessions keep a decomposed name (Unicode)"]
+
+
+def test_every_column_of_a_session_is_composed():
+    models = apps.get_app_config("memory").get_models()
+    columns = {model._meta.db_table for model in models if any(one.name == "session" for one in model._meta.fields)}
+    # The log is sealed.
+    assert columns | {"memory_session"} == SESSIONS.SESSIONS.keys() | {"memory_auditlog"}
+
+
+def test_events_of_before_are_listed_under_either_form(alice):
+    alice.post("/v1/ingest", {"namespace": "alice", "session_id": FORMS[1], "text": "Tea is at five."})
+    [event] = AuditLog.objects.in_scope(alice.scope).filter(event_type="INGEST")
+    event.pk, event.session = new_id(), FORMS[1]
+    event.save(force_insert=True)
+
+    for asked in FORMS:
+        assert len(alice.get("/v1/ops/audit", namespace="alice", session_id=asked).json()["events"]) == 2
+
+
+def test_an_erasure_of_a_session_holds_for_a_file_of_before(alice):
+    now = timezone.now()
+    Erasure.objects.create(
+        namespace_id=alice.scope.namespace_id, namespace="alice", target="session", session=FORMS[0], named=1,
+        missing=0, found=1, documents=0, reason="A test.", actor="tests", created_at=now,
+    )  # fmt: skip
+    brought = BroughtMemory(new_id(), FORMS[1], "", now - timedelta(days=1))
+    other = BroughtMemory(new_id(), "other", "", now - timedelta(days=1))
+
+    assert ErasedBefore(alice.scope).list_erased([brought, other]) == {brought.origin}

@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
+from django.utils.translation import override
 
 from memory.models import AuditLog, Document, DocumentFile, Erasure
+from memory.parsers.encoding import note_guess
+from memory.parsers.sheets import read_sheets
 from memory.services.erasure import run as erasing
 from memory.services.ingestion import file_run, files, quarantine
 from memory.types import system_access
+from ops.pages.file_notes import translate_note
 from tests.ops.conftest import World, scope_of
+from tests.parsers import made_files
 
 PAGE = "/ops/documents/"
 MAY = ("memory.add_documentfile", "memory.delete_document", "ops.view_memory_text")
@@ -93,6 +98,37 @@ def test_a_document_shows_its_chunks_with_their_places(staff, stored):
     assert (
         AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW", subject=str(stored.document_key)).exists()
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("en", "it was read as gb18030, which was guessed"), ("zh-CN", "按 gb18030 读取，这是猜测的结果")],
+)
+def test_a_document_says_what_was_guessed_and_left_out(staff, world, language, says):
+    row = finish(give("harbour", "港口的潮汐在中午转向，泊位已经疏浚完毕。".encode("gbk"), name="tides.txt"))
+
+    for address in (f"{PAGE}{row.document_key}/", f"{PAGE}files/{row.id}/"):
+        assert says in staff.get(address, headers={"Accept-Language": language}).content.decode()
+
+
+def test_notes_of_all_parsers_are_said_in_chinese():
+    def fill(book: Any) -> None:
+        book.create_sheet("Secret").sheet_state = "hidden"
+        book.active.append(["a", "=1+1"])
+        for number in (2, 3):
+            book.active.append([number, "b"])
+            book.active.row_dimensions[number].hidden = True
+
+    notes = [*read_sheets(made_files.book(fill))[3], note_guess("big5hkscs")]
+    assert len(notes) == 3
+    assert [translate_note(note) for note in notes] == notes
+    with override("zh-hans"):
+        assert [translate_note(note) for note in notes] == [
+            "隐藏的内容已略去：1 个工作表、2 行。",
+            "没有存值的公式以公式形式列出（1 处）：请在原程序中打开并保存文件。",
+            "文件没有说明编码：按 big5hkscs 读取，这是猜测的结果。",
+        ]
+        assert translate_note("Another note.") == "Another note."
 
 
 @pytest.mark.parametrize(

@@ -138,3 +138,12 @@ def test_an_import_is_cancelled(staff, followed):
 @pytest.mark.parametrize("action", ["preview", "create"])
 def test_nothing_chosen(staff, world, action):
     assert "Choose a file, or paste lines." in staff.post(f"{PAGE}{action}/?ns=harbour", {"text": " "}).content.decode()
+
+
+def test_an_import_says_what_was_guessed(staff, world):
+    row = start("harbour", "[2026-05-08] - 港口早上六点开放。\n".encode("gbk"))
+    finish(row)
+
+    assert "it was read as gb18030, which was guessed" in text(staff, f"{PAGE}{row.id}/")
+    chinese = staff.get(f"{PAGE}{row.id}/", headers={"Accept-Language": "zh-CN"}).content.decode()
+    assert "按 gb18030 读取，这是猜测的结果" in chinese

@@ -129,6 +129,66 @@ def test_too_many_cells_are_refused(monkeypatch):
     assert refused.value.reason == "too_large"
 
 
+def merge(*areas: str) -> bytes:
+    """A workbook with a few cells and merged areas, of which no program would make so many or such large ones."""
+    content = made.book(lambda book: (book.active.append(["a", "b"]), book.active.append(["c", "d"])))
+    stream = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as was, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in was.namelist():
+            data = was.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                cells = "".join(f'<mergeCell ref="{area}"/>' for area in areas)
+                data = data.replace(b"</sheetData>", f"</sheetData><mergeCells>{cells}</mergeCells>".encode())
+            changed.writestr(name, data)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("area", "rows"),
+    [
+        ("A1:XFD1048576", "| a |\n| --- |"),
+        ("A1:A1048576", "| a | b |\n| --- | --- |\n| a | d |"),
+        ("A1:XFD1", "| a | a |\n| --- | --- |\n| c | d |"),
+    ],
+)
+def test_no_cell_is_made_for_each_place_of_a_merged_area(area, rows, monkeypatch):
+    from openpyxl.cell.cell import MergedCell
+
+    cells = []
+    monkeypatch.setattr(MergedCell, "__init__", lambda self, *rest: cells.append(rest))
+
+    assert sheets.read_sheets(merge(area))[0] == f"## Sheet\n\n{rows}"
+    assert cells == []
+
+
+def test_what_a_merged_area_hides_is_not_shown():
+    """Some programs leave what cells held before they were merged."""
+    assert "d" not in sheets.read_sheets(merge("B1:B2"))[0]
+
+
+@pytest.mark.parametrize(
+    ("areas", "says"),
+    [
+        ([f"A{row}:B{row}" for row in range(1, 100_001)], "more than 20000 merged areas"),
+        (["A1:XFD1048576"] * 100_000, "more than 20000 merged areas"),
+    ],
+)
+def test_too_many_merged_areas_are_refused(areas, says):
+    with pytest.raises(FileRefused, match=says):
+        sheets.read_sheets(merge(*areas))
+
+
+@pytest.mark.parametrize("area", ["no area", "", "A:A", "1:3", "A0:A1"])
+def test_a_merged_area_that_is_none_is_refused(area):
+    with pytest.raises(FileRefused, match="damaged"):
+        sheets.read_sheets(merge(area))
+
+
+@pytest.mark.parametrize("area", ["A1", "XFE1:A1", "B2:A1"])
+def test_a_merged_area_that_spans_nothing_hides_nothing(area):
+    assert "| c | d |" in sheets.read_sheets(merge(area))[0]
+
+
 def test_without_openpyxl_the_refusal_says_what_to_install(monkeypatch):
     monkeypatch.setattr(sheets, "PACKAGE", "openpyxl_that_is_not_there")
     with pytest.raises(FileRefused, match=r"pip install -r requirements-documents\.txt") as refused:

@@ -25,9 +25,13 @@ FACT = "Priya reviews the migration."
 HELLO = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 
 
-def converse(memos: Path, url: str, key: str, talk: Callable[[Client], Awaitable[Any]], *, mode: str) -> Any:
+def converse(
+    memos: Path, url: str, key: str, talk: Callable[[Client], Awaitable[Any]], *, mode: str, **environment: str
+) -> Any:
     """Connects the official client to `memos mcp`, has `talk` use it, and returns what that returns."""
-    environment = {"PYTHONPATH": str(memos.parents[1]), "MEMOS_URL": url, "MEMOS_API_KEY": key, "NO_PROXY": "127.0.0.1"}
+    environment |= {
+        "PYTHONPATH": str(memos.parents[1]), "MEMOS_URL": url, "MEMOS_API_KEY": key, "NO_PROXY": "127.0.0.1",
+    }  # fmt: skip
     server = StdioServerParameters(command=str(memos), args=["mcp"], env=environment)
 
     async def run() -> Any:
@@ -95,6 +99,26 @@ def test_the_official_client_remembers_and_finds(memos, live_server, alice, mode
     assert FACT in text
     assert "'s1'" in prompt
     assert not any(answer.is_error for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["bob", "Zoë 夜"])
+def test_the_environment_names_the_namespace_of_calls_that_name_none(memos, live_server, make_tenant, name):
+    everywhere = make_tenant("default", all_namespaces=True)
+    make_tenant(name)
+
+    async def talk(client):
+        await client.call_tool("add_memory", {"text": FACT, "session_id": "s1"})
+        await client.call_tool("add_memory", {"text": "Elsewhere.", "namespace": "default"})
+        found = await client.call_tool("search_memories", {"query": "Who reviews the migration?"})
+        return found, (await client.list_resources()).resources
+
+    named = {"mode": "legacy", "MEMOS_NAMESPACE": name}
+    found, resources = converse(memos, live_server.url, everywhere.token, talk, **named)
+
+    stored = Memory.objects.across_namespaces().values_list("namespace__name", "text")
+    assert set(stored) == {(name, FACT), ("default", "Elsewhere.")}
+    assert [one["text"] for one in json.loads(found.content[0].text)["memories"]] == [FACT]
+    assert len(resources) == 1
 
 
 def test_lines_are_answered_as_the_server_answers(start, live_server):

@@ -73,6 +73,48 @@ def test_many_questions_are_asked_at_once(memos):
     assert second["error"]["detail"][0]["field"] == "top_k"
 
 
+@pytest.mark.parametrize("client", ["MemOS", "AsyncMemOS"])
+def test_each_call_takes_the_zone_of_days(memos_client, live_server, alice, client):
+    """Each call refuses a zone that is none, so it arrives there."""
+    refused = []
+
+    async def ask(client: Any, name: str) -> None:
+        answer = getattr(client, name)("When was it?", timezone="Not/AZone")
+        if asyncio.iscoroutine(answer):
+            await answer
+
+    async def run() -> None:
+        with_key = getattr(memos_client, client)(live_server.url, alice.token, namespace="alice")
+        for name in ("remember", "recall", "context", "answer", "chat"):
+            with pytest.raises(memos_client.InvalidRequest) as error:
+                await ask(with_key, name)
+            refused.append((name, [one["field"] for one in error.value.detail]))
+
+    asyncio.run(run())
+    assert refused == [(name, ["timezone"]) for name in ("remember", "recall", "context", "answer", "chat")]
+
+
+def test_the_day_of_a_zone(memos):
+    done = memos.remember(FACT, timezone="Pacific/Kiritimati")
+    found = memos.recall("Who reviews the migration?", timezone="Pacific/Kiritimati")
+    assert [hit["id"] for hit in found["hits"]] == [done["memory_id"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "route", "given"),
+    [
+        ("RememberOptions", "IngestRequest", {"text", "messages"}),
+        ("RecallOptions", "SearchAcrossRequest", {"query"}),
+        ("ContextOptions", "QueryRequest", {"query"}),
+        ("AnswerOptions", "QuestionRequest", {"query"}),
+        ("ChatOptions", "ChatRequest", {"message", "messages"}),
+    ],
+)
+def test_the_options_are_the_fields_of_the_route(memos_client, options, route, given):
+    fields = getattr(memos_client.types, route).__annotations__.keys()
+    assert fields - given - getattr(memos_client.requests, options).__annotations__.keys() == set()
+
+
 def test_messages_and_batches_are_remembered(memos):
     memos.remember([{"role": "user", "content": "I moved to Lisbon."}, {"role": "assistant", "content": "Noted."}])
     done = memos.remember_all([{"text": FACT, "session_id": "s2"}, {"text": "The beta starts on Monday."}])

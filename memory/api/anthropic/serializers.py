@@ -67,3 +67,26 @@ class AnthropicErrorSerializer(serializers.Serializer):
         required=False, help_text="`error`; left out where a request is refused before it has a route"
     )
     error = OpenAIErrorBodySerializer()
+
+
+class ModelPageSerializer(serializers.Serializer):
+    after_id = StrictCharField(required=False, default="", help_text="With `Anthropic-Version`: the page behind it")
+    before_id = StrictCharField(required=False, default="", help_text="With `Anthropic-Version`: the page before it")
+    limit = serializers.IntegerField(
+        min_value=1, max_value=1_000, default=20, help_text="With `Anthropic-Version`: models of a page"
+    )
+
+
+class AnthropicModelSerializer(serializers.Serializer):
+    type = serializers.ChoiceField(["model"])
+    id = serializers.CharField(help_text="`provider/model`")
+    display_name = serializers.CharField()
+    created_at = serializers.DateTimeField(help_text="1970: it is not known")
+    lifecycle = serializers.ChoiceField(["active"])
+
+
+class AnthropicModelListSerializer(serializers.Serializer):
+    data = AnthropicModelSerializer(many=True)  # type: ignore[assignment]
+    has_more = serializers.BooleanField()
+    first_id = serializers.CharField(allow_null=True)
+    last_id = serializers.CharField(allow_null=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import MethodNotAllowed, UnsupportedMediaType
+from rest_framework.exceptions import MethodNotAllowed, UnsupportedMediaType, ValidationError
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -22,7 +23,9 @@ from memory.api.mcp.protocol import RpcError, RpcMessage
 from memory.api.mcp.server import McpCaller, answer_message
 from memory.api.responses import error_body
 from memory.api.views.base import MemosViewSet
+from memory.api.views.completions import NAMESPACE, NAMESPACE_HEADER, read_name
 from memory.errors import Forbidden, MemosError
+from memory.services.tenancy.namespaces import NO_NAMES
 from memory.text.json_values import encode
 from memory.types import Access
 
@@ -94,13 +97,22 @@ class McpViewSet(MemosViewSet):
         try:
             if stateless:
                 protocol.check_envelope(message, http.headers)
-            result = answer_message(McpCaller(http, self.access, stateless), message)
+            result = answer_message(McpCaller(http, self._access_of_header(), stateless), message)
         except RpcError as error:
             return error.body(message.id), error.status(stateless=stateless)
         except Exception as error:
             failure = _failure(http, error)
             return failure.body(message.id), failure.status(stateless=stateless)
         return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
+
+    def _access_of_header(self) -> Access:
+        """The caller, whose default namespace a header may name. Raises ValidationError."""
+        name = read_name(self.request, NAMESPACE_HEADER, {}, NAMESPACE)
+        if name is None:
+            return self.access
+        if name.strip().lower() in NO_NAMES:
+            raise ValidationError({NAMESPACE_HEADER: "must name a namespace; leave it out for the key's own."})
+        return replace(self.access, default_namespace=name)
 
     def _answer_batch(self, batch: list[Any], *, stateless: bool) -> HttpResponse:
         """The answers to several messages at once, which two early revisions have."""

@@ -132,3 +132,9 @@ class ResponseSerializer(serializers.Serializer):
         default=None,
         help_text=f"`{NAMESPACE}`, `{SESSION}` and `{CUBES}`, where no header names them",
     )
+
+
+class DeletedResponseSerializer(serializers.Serializer):
+    id = serializers.CharField()
+    object = serializers.ChoiceField(["response"])
+    deleted = serializers.BooleanField()

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from memory.api.event_stream import Slot, give_connection_back
 from memory.api.openai_responses.request import list_items, to_completion
-from memory.api.openai_responses.serializers import ResponseSerializer
+from memory.api.openai_responses.serializers import DeletedResponseSerializer, ResponseSerializer
 from memory.api.openai_responses.talk import Talk, go_on, go_on_in, name_in, refers, resolve
 from memory.api.openai_responses.tools import Tools, read_tools
 from memory.api.openai_responses.writer import ResponseWriter
@@ -33,7 +33,7 @@ from memory.api.views.completions import (
 from memory.enums import AccessScope
 from memory.errors import NotFound
 from memory.services.gateway.completions import ChatCompletion
-from memory.services.gateway.responses import find_response, keep_response, name_response
+from memory.services.gateway.responses import delete_response, find_response, keep_response, name_response
 
 # Codex names its conversation in this header.
 CODEX_SESSION_HEADER = "session-id"
@@ -62,7 +62,9 @@ _REPEATED: dict[str, Any] = {
 class ResponseViewSet(ChatCompletionViewSet):
     """Responses of OpenAI's API, with a memory, told to the model as chat completions."""
 
-    required_scope = {"create": AccessScope.WRITE, "retrieve": AccessScope.READ}  # type: ignore[assignment]
+    required_scope = {  # type: ignore[assignment]
+        "create": AccessScope.WRITE, "retrieve": AccessScope.READ, "destroy": AccessScope.WRITE,
+    }  # fmt: skip
 
     @extend_schema(
         operation_id="create_response",
@@ -113,6 +115,18 @@ class ResponseViewSet(ChatCompletionViewSet):
         if found is None:
             raise NotFound(f"There is no response {response_id!r}.")
         return Response(found.body)
+
+    @extend_schema(
+        operation_id="delete_response",
+        summary="Deletes a response: nothing goes on from it; what is remembered of it stays",
+        responses={200: DeletedResponseSerializer},
+        parameters=HEADERS[:1],
+    )
+    def destroy(self, request: Request, response_id: str) -> Response:
+        scope = self.scope_if_there(self.name_namespace(request, {"metadata": None, "user": None}))
+        if scope is None or not delete_response(scope, name_in(response_id)):
+            raise NotFound(f"There is no response {response_id!r}.")
+        return Response({"id": response_id, "object": "response", "deleted": True})
 
     def _read_talk(self, request: Request, values: Mapping[str, Any], metadata: dict[str, Any]) -> Talk:
         """Reads what was said up to now; names the session in `metadata`, where nothing else does.

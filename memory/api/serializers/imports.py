@@ -102,6 +102,9 @@ class ImportSerializer(serializers.Serializer):
     )
     unreadable = serializers.IntegerField(help_text="What is left out because it cannot be read")
     faults = ImportFaultSerializer(many=True, help_text=f"The first {SHOWN_FAULTS} of it")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What was guessed when the file was read: how it is encoded"
+    )
     dealt_with = serializers.IntegerField(help_text="Turns, so far")
     new = serializers.IntegerField(help_text="Turns that became memories")
     redacted = serializers.IntegerField(help_text="Those of the new with marks in the place of secrets")

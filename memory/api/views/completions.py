@@ -13,7 +13,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from memory.api.event_stream import Slot, give_connection_back
@@ -25,8 +24,6 @@ from memory.api.serializers.completions import (
     NAMESPACE,
     SESSION,
     ChatCompletionSerializer,
-    ModelListSerializer,
-    ModelSerializer,
 )
 from memory.api.serializers.errors import OpenAIErrorSerializer
 from memory.api.serializers.query import MAX_CUBES, CubesField
@@ -34,7 +31,7 @@ from memory.api.views.cubes_beside import CubesBeside
 from memory.enums import AccessScope
 from memory.errors import Forbidden
 from memory.services.gateway.completions import ChatCompletion, complete, context_of, stream
-from memory.services.gateway.models import choose_model, list_models
+from memory.services.gateway.models import choose_model
 from memory.services.gateway.turns import ChatTurn, recall
 from memory.services.tenancy.namespaces import default_namespace
 from memory.text.completion_messages import Message, hash_beginning
@@ -147,24 +144,6 @@ class ChatCompletionViewSet(OpenAIViewSet):
         return named or default_namespace(self.access) or _missing_namespace()
 
 
-@extend_schema(tags=[OPENAI.name])
-class ModelViewSet(OpenAIViewSet):
-    """The chat models that `/v1/chat/completions` takes."""
-
-    required_scope = AccessScope.READ
-
-    @extend_schema(
-        operation_id="list_models", summary="The chat models that are configured", responses={200: ModelListSerializer}
-    )
-    def show_all(self, request: Request) -> Response:
-        return Response({"object": "list", "data": [_model(name) for name in list_models()]})
-
-    @extend_schema(operation_id="retrieve_model", summary="One chat model", responses={200: ModelSerializer})
-    def retrieve(self, request: Request, model: str) -> Response:
-        chosen = choose_model(model)
-        return Response(_model(model if model in list_models() else chosen.label))
-
-
 def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> str:
     named = read_name(request, SESSION_HEADER, values["metadata"] or {}, SESSION)
     return named or _session_of(values["user"], values["messages"], actor)
@@ -172,7 +151,7 @@ def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> st
 
 def read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
     """Reads a name from the header, else from the metadata; None if neither has it. Raises ValidationError."""
-    place, name = (header, request.headers[header]) if header in request.headers else (
+    place, name = (header, _decode(request.headers[header])) if header in request.headers else (
         f"metadata.{field}", metadata.get(field)
     )  # fmt: skip
     if name is None:
@@ -180,6 +159,14 @@ def read_name(request: Request, header: str, metadata: Mapping[str, Any], field:
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or "\0" in name:
         raise ValidationError({place: f"must be a text of 1 to {MAX_NAME} characters."})
     return compose_name(name)
+
+
+def _decode(header: str) -> str:
+    """Returns a header in UTF-8, which arrives as Latin-1; others as they are."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
 
 
 def _list_cubes(request: Request, metadata: Mapping[str, Any]) -> Any:
@@ -232,8 +219,3 @@ def context_header(asked: ChatCompletion) -> dict[str, str]:
 def _to_header(value: Any) -> str:
     """Writes a value as JSON in ASCII, as a header wants it."""
     return json.dumps(value, separators=(",", ":"))
-
-
-def _model(name: str) -> dict[str, Any]:
-    provider, _, own = name.partition("/")
-    return {"id": name, "object": "model", "created": 0, "owned_by": provider if own else "memos"}

@@ -121,6 +121,8 @@ class Command(BaseCommand):
             f"{file.name}: {survey.format.label}, {_pluralise(survey.turns, 'turn')} in "
             f"{_pluralise(survey.conversations, 'conversation')}{dates}"
         )
+        for note in survey.notes:
+            self.stdout.write(f"  {note}")
         if survey.left_out:
             reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(survey.left_out.items()))
             self.stdout.write(f"  left out: {reasons} (of {_pluralise(survey.messages, 'message')})")

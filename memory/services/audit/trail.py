@@ -16,7 +16,7 @@ from memory.models import AuditLog, Namespace
 from memory.models.keys import first_id_of
 from memory.models.paging import page_of
 from memory.models.scoped import ScopedQuerySet
-from memory.types import Access, Scope
+from memory.types import Access, Scope, list_forms
 
 # Events that are counted for the picture over time, the newest; beyond them it says so.
 COUNTED_AT_MOST = 20_000
@@ -50,9 +50,12 @@ class EventStep:
 def events(access: Access, wanted: AuditFilter) -> ScopedQuerySet[AuditLog]:
     """The events that the caller reaches, newest first. Those of no namespace are for who reaches all."""
     rows = AuditLog.objects.reachable_by(access)
-    exact = {"event_type": wanted.event, "actor": wanted.actor, "session": wanted.session,
-             "subject": wanted.subject, "request_id": wanted.request_id}  # fmt: skip
+    exact = {"event_type": wanted.event, "actor": wanted.actor, "subject": wanted.subject,
+             "request_id": wanted.request_id}  # fmt: skip
     rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    if wanted.session:
+        # Events keep a session's name as it was written, before names were composed, too.
+        rows = rows.filter(session__in=list_forms(wanted.session))
     if wanted.since is not None:
         # Ids begin with the time: the index finds them.
         rows = rows.filter(pk__gte=first_id_of(wanted.since - _SLACK), created_at__gte=wanted.since)

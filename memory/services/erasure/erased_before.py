@@ -13,7 +13,7 @@ from memory.kinds import SESSION_PREFIX
 from memory.models import ErasedMemory, ErasedSession, Erasure, Namespace
 from memory.postgresql import reach
 from memory.services.erasure.receipts import speaker_digest
-from memory.types import Scope
+from memory.types import Scope, list_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,13 @@ class ErasedBefore:
             return True
         asked = []
         for namespace_id in self._namespaces:
+            # Either may have been written before names were composed: the file, or the hash.
             if self._sessions:
-                asked.append(self._sessions.get((namespace_id, _hash(namespace_id, memory.session))))
+                forms = list_forms(memory.session)
+                asked += [self._sessions.get((namespace_id, _hash(namespace_id, form))) for form in forms]
             if self._speakers and memory.speaker:
-                asked.append(self._speakers.get((namespace_id, speaker_digest(namespace_id, memory.speaker))))
+                forms = list_forms(memory.speaker)
+                asked += [self._speakers.get((namespace_id, speaker_digest(namespace_id, form))) for form in forms]
         return any(at is not None and memory.known_at <= at for at in asked)
 
     def _add(self, namespace_id: int, target: str, speaker: str, at: datetime) -> None:

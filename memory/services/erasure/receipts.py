@@ -13,7 +13,7 @@ from memory.errors import InvalidInput, NotFound
 from memory.models import Erasure
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
-from memory.types import Access, ListFilter
+from memory.types import Access, ListFilter, list_forms
 
 
 def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
@@ -36,7 +36,9 @@ def list_erasures(
         if wanted.namespace is None:
             raise InvalidInput("A speaker is looked up within a namespace.", detail={"field": "namespace"})
         digests = [
-            speaker_digest(namespace_id, speaker) for namespace_id in set(rows.values_list("namespace_id", flat=True))
+            speaker_digest(namespace_id, form)
+            for namespace_id in set(rows.values_list("namespace_id", flat=True))
+            for form in list_forms(speaker)
         ]
         rows = rows.filter(speaker_digest__in=digests)
     if cursor is not None:

@@ -24,7 +24,7 @@ from memory.services.memories.change import check_reason
 from memory.services.tenancy import holds
 from memory.services.tenancy import idempotency as answers
 from memory.services.tenancy.namespaces import keep_namespaces
-from memory.types import Idempotency, Scope
+from memory.types import Idempotency, Scope, list_forms
 
 MAX_MEMORIES = 10_000
 # The limit of one job; after half of it, the work continues in another job.
@@ -348,7 +348,9 @@ def _session_of(scope: Scope, erased: LedgerErasure) -> str:
         *Document.objects.in_scope(scope).values_list("session", flat=True),
         *QuarantinedItem.objects.in_scope(scope).values_list("session", flat=True),
     }
-    return next((name for name in names if name and audit.hash_words(scope, SESSION, name) == erased.session), "")
+    # The hash may have been made before names were composed.
+    stands_for = {audit.hash_words(scope, SESSION, form): name for name in names if name for form in list_forms(name)}
+    return stands_for.get(erased.session, "")
 
 
 def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
@@ -357,7 +359,9 @@ def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
         *Memory.objects.in_scope(scope).order_by().values_list("speaker", flat=True).distinct(),
         *QuarantinedItem.objects.in_scope(scope).values_list("speaker", flat=True),
     }
-    return next((name for name in names if name and speaker_digest(scope.namespace_id, name) == erased.speaker), "")
+    namespace_id = scope.namespace_id
+    stands_for = {speaker_digest(namespace_id, form): name for name in names if name for form in list_forms(name)}
+    return stands_for.get(erased.speaker, "")
 
 
 def _write_down(

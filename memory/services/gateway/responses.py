@@ -7,13 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memory.enums import ErrorCode, MemoryState
-from memory.errors import InvalidInput, RedisAway
+from memory.errors import InvalidInput, RedisAway, WindowUnavailable
 from memory.models.sql import fetch, uuid_array
 from memory.stores import responses
 from memory.stores.responses import KEPT_SECONDS, StoredResponse, name_response
 from memory.types import Scope
 
-__all__ = ["ResponseUnknown", "StoredResponse", "find_latest", "find_response", "keep_response", "name_response"]
+__all__ = [
+    "ResponseUnknown", "StoredResponse", "delete_response", "find_latest", "find_response", "keep_response",
+    "name_response",
+]  # fmt: skip
 
 log = logging.getLogger("memos.gateway")
 
@@ -52,6 +55,19 @@ def find_latest(scope: Scope, session: str) -> StoredResponse | None:
     except RedisAway:
         return None
     return find_response(scope, name) if name else None
+
+
+def delete_response(scope: Scope, name: str) -> bool:
+    """Deletes the response, and nothing of what is remembered of it; tells whether it was there.
+
+    Raises WindowUnavailable.
+    """
+    if find_response(scope, name) is None:
+        return False
+    try:
+        return responses.delete(scope.namespace_id, name)
+    except RedisAway as error:
+        raise WindowUnavailable("Redis, which keeps responses, does not answer.") from error
 
 
 def keep_response(

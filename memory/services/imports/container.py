@@ -5,6 +5,8 @@ Nothing but a zip within a zip is unpacked to a disk, and what a zip says of its
 
 from __future__ import annotations
 
+import codecs
+import io
 import stat
 import struct
 import zipfile
@@ -14,8 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
+from memory.parsers.encoding import find_encoding, find_wide
+from memory.parsers.refusal import FileRefused
 from memory.services.imports.disk import write_file
 from memory.services.imports.source import UnreadableImport
 from memory.spool import open_folder
@@ -33,7 +37,9 @@ RATIO_COUNTS_FROM = 16 * 1024**2
 _MAX_DIRECTORY_BYTES = 64 * 1024**2
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1024**2
-_BOM = b"\xef\xbb\xbf"
+# A text shows by its beginning how it is encoded.
+_LOOKED_AT_BYTES = 4 * 1024**2
+UTF_8 = "utf-8"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 0x1
 _AGAIN = "Download it again"
@@ -44,8 +50,6 @@ _OTHERS = {
     b"\x1f\x8b": "is compressed by gzip: unpack it first",
     b"\x80": "is a Python pickle, which is never read: export as JSON",
     b"%PDF": "is a PDF: send it to POST /v1/documents",
-    b"\xff\xfe": "is UTF-16: save it as UTF-8",
-    b"\xfe\xff": "is UTF-16: save it as UTF-8",
     b"7z\xbc\xaf": "is a 7z archive: make it a zip",
     b"Rar!": "is a RAR archive: make it a zip",
     b"SQLite format 3": "is a database: export as JSON",
@@ -55,12 +59,14 @@ _OTHERS = {
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file, or a member of a zip: its name in there (with its folders) and its bytes, read from the start each time
-    that it is opened.
+    that it is opened. `guessed`: nothing in it says which `encoding` it has.
     """
 
     name: str
     size: int
     opened: Callable[[], IO[bytes]]
+    encoding: str = UTF_8
+    guessed: bool = False
 
     @property
     def base(self) -> str:
@@ -68,10 +74,13 @@ class Part:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Its bytes, without a byte order mark. Raises UnreadableImport when they are damaged."""
+        """Its text as UTF-8, without a byte order mark. Raises UnreadableImport when it is damaged."""
         with self.opened() as stream:
             try:
-                if stream.read(len(_BOM)) != _BOM:
+                if self.encoding != UTF_8:
+                    yield cast(IO[bytes], _RecodedStream(stream, self.encoding))
+                    return
+                if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
                     stream.seek(0)
                 yield stream
             except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
@@ -87,6 +96,18 @@ class Part:
             return data.decode()
         except UnicodeDecodeError:
             raise UnreadableImport(f"{self.base} is not UTF-8: save it as UTF-8.") from None
+
+    def with_encoding(self) -> Part:
+        """It, with the encoding that its beginning has; what is no text stays. Raises UnreadableImport."""
+        with self.open() as stream:
+            beginning = stream.read(_LOOKED_AT_BYTES)
+        if _is_binary(beginning):
+            return self
+        try:
+            encoding, guessed = find_encoding(beginning)
+        except FileRefused as refusal:
+            raise UnreadableImport(refusal.says) from None
+        return replace(self, encoding=encoding, guessed=guessed)
 
     def head(self) -> bytes:
         """Its first bytes."""
@@ -163,8 +184,12 @@ def _refuse_other_kinds(head: bytes) -> None:
     for mark, says in _OTHERS.items():
         if head.startswith(mark):
             raise UnreadableImport(f"The file {says}.")
-    if b"\0" in head:
+    if _is_binary(head):
         raise UnreadableImport("The file is neither text nor a zip: give the export as it was downloaded.")
+
+
+def _is_binary(beginning: bytes) -> bool:
+    return b"\0" in beginning and find_wide(beginning) is None
 
 
 def _list_members(path: Path, most: int, kind: str) -> list[Part]:
@@ -213,3 +238,17 @@ def _open_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
         return archive.open(entry)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise UnreadableImport(f"The zip cannot be read: {error}. {_AGAIN}.") from None
+
+
+class _RecodedStream:
+    """A stream of another encoding, read as UTF-8."""
+
+    def __init__(self, stream: IO[bytes], encoding: str) -> None:
+        self._text = io.TextIOWrapper(stream, encoding, newline="")
+
+    def read(self, size: int = -1) -> bytes:
+        """Read about `size` bytes: as many characters. Raises UnreadableImport."""
+        try:
+            return self._text.read(size).encode()
+        except UnicodeError:
+            raise UnreadableImport(f"The file is no whole {self._text.encoding}: save it as UTF-8.") from None

@@ -10,6 +10,7 @@ from typing import Any
 from memory import deadline
 from memory.enums import ImportFormat
 from memory.owners import OWNERS
+from memory.parsers.encoding import note_guess
 from memory.services.imports import chatgpt, claude, gemini, hindsight, mem0, pam, pasted
 from memory.services.imports.container import Part, is_archive, is_zip, list_parts, open_inner_zips
 from memory.services.imports.json_stream import read_items, read_names
@@ -45,6 +46,11 @@ class Recognised:
     parts: tuple[tuple[Part, Read], ...]
     files_left_out: int = 0
 
+    @property
+    def notes(self) -> list[str]:
+        """Returns what was guessed of how its files are encoded, in sentences."""
+        return list(dict.fromkeys(note_guess(part.encoding) for part, _ in self.parts if part.guessed))
+
     def conversations(self) -> Iterator[SourceConversation]:
         """All of it, from its beginning, in the same order each time. Raises UnreadableImport."""
         for part, read in self.parts:
@@ -55,8 +61,8 @@ def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
     """What the file is; `format` says it where its content does not. Raises UnreadableImport."""
     parts = list_parts(path)
     if not is_archive(path):
-        known, read = _recognise_part(parts[0], format)
-        return Recognised(known, ((parts[0], read),))
+        known, part, read = _recognise_part(parts[0], format)
+        return Recognised(known, ((part, read),))
     found = _find_in(parts)
     # Zips that somebody attached to a message are not looked into.
     if not found and any(map(is_zip, parts)):
@@ -74,10 +80,9 @@ def _find_in(parts: Sequence[Part]) -> list[_Found]:
     for part in candidates:
         deadline.check()
         try:
-            known, read = _recognise_part(part, None)
+            found.append(_recognise_part(part, None))
         except UnknownFormat:
             continue
-        found.append((known, part, read))
     return found
 
 
@@ -103,14 +108,16 @@ def _is_of_system(part: Part) -> bool:
     return "__MACOSX" in PurePosixPath(part.name).parts
 
 
-def _recognise_part(part: Part, format: ImportFormat | None) -> tuple[ImportFormat, Read]:
+def _recognise_part(part: Part, format: ImportFormat | None) -> _Found:
+    part = part.with_encoding()
     head = part.head().lstrip()
     found = _of_content(part, head)
     if format is not None and (found is None or found[0] != format):
-        return format, _READERS[format]
+        return format, part, _READERS[format]
     if found is None:
         raise UnknownFormat(f"It cannot be told which program this file comes from. What can be imported: {_KNOWN}.")
-    return found
+    known, read = found
+    return known, part, read
 
 
 def _of_content(part: Part, head: bytes) -> tuple[ImportFormat, Read] | None:

@@ -241,7 +241,8 @@ def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | Non
     moments = ("first_at", "last_at", "created_at", "finished_at")
     plain = (
         "name", "format", "speaker", "conversations", "messages", "turns", "left_out", "parts_left_out", "unreadable",
-        "faults", "dealt_with", "new", "present", "gone", "redacted", "quarantined", "rejected", "degraded", "actor",
+        "faults", "notes", "dealt_with", "new", "present", "gone", "redacted", "quarantined", "rejected", "degraded",
+        "actor",
     )  # fmt: skip
     return {
         "id": str(row.id),

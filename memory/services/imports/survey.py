@@ -25,7 +25,8 @@ _MAX_REASON_CHARS = 200
 
 @dataclass(slots=True)
 class ImportSurvey:
-    """What a file holds, as `SourceConversation` has it. `faults` are the first of the `unreadable` messages.
+    """What a file holds, as `SourceConversation` has it. `faults` are the first of the `unreadable` messages,
+    `notes` say what was guessed.
 
     Of a preview `gate` counts verdicts of the first `judged` turns, of which `present` are there already; without
     `complete` the time was over before the end of the file.
@@ -41,6 +42,7 @@ class ImportSurvey:
     parts_left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     faults: list[dict[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     gate: Counter[str] = field(default_factory=Counter)
     judged: int = 0
     present: int = 0
@@ -95,6 +97,7 @@ class ImportSurvey:
             "parts_left_out": dict(self.parts_left_out),
             "unreadable": self.unreadable,
             "faults": self.faults,
+            "notes": self.notes,
         }
 
 
@@ -113,7 +116,7 @@ def list_turns(recognised: Recognised, *, speaker: str) -> Iterator[SourceTurn]:
 
 def look_over(recognised: Recognised) -> ImportSurvey:
     """Read the whole file. Raises UnreadableImport."""
-    survey = ImportSurvey(recognised.format)
+    survey = ImportSurvey(recognised.format, notes=recognised.notes)
     for conversation in recognised.conversations():
         survey.add(conversation)
     survey.add_rest(recognised)
@@ -126,7 +129,8 @@ def preview(scope: Scope, recognised: Recognised, *, speaker: str, seconds: floa
     Raises UnreadableImport.
     """
     until = time.monotonic() + seconds
-    survey = ImportSurvey(recognised.format, gate=Counter(dict.fromkeys(GateDecision.values, 0)))
+    gate = Counter(dict.fromkeys(GateDecision.values, 0))
+    survey = ImportSurvey(recognised.format, notes=recognised.notes, gate=gate)
     for conversation in recognised.conversations():
         survey.add(name_speaker(conversation, speaker))
         looked_at = conversation.turns[: JUDGED_TURNS - survey.judged]

@@ -14,7 +14,7 @@ from memory.models import AuditLog, Condensation, ContextPack
 from memory.services.recall.probe import ProbeSetting
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.why import why
-from memory.types import Scope
+from memory.types import Scope, list_forms
 
 # So many of the memories that went are explained one by one: each takes a search.
 MAX_EXPLAINED = 5
@@ -73,7 +73,7 @@ def replay(scope: Scope, pack: ContextPack, *, as_of_then: bool = False, now: da
 def terms_of(scope: Scope, pack: ContextPack) -> ReplayTerms:
     """What is known of how the pack's question was asked."""
     rows = AuditLog.objects.in_scope(scope).filter(
-        session=pack.session,
+        session__in=list_forms(pack.session),
         event_type=AuditEvent.QUERY,
         subject=str(pack.pk),
         id__gte=pack.pk,

@@ -33,7 +33,7 @@ from memory.services.recall import working_memory
 from memory.services.tenancy import holds
 from memory.services.tenancy.namespaces import keep_namespaces
 from memory.stores import window
-from memory.types import Scope
+from memory.types import Scope, list_forms
 
 log = logging.getLogger("memos.reset")
 
@@ -71,7 +71,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     documents = Document.objects.in_scope(scope).of_session(session)
     packs = ContextPack.objects.in_scope(scope).filter(session=session)
     summaries = Condensation.objects.in_scope(scope).filter(session=session)
-    events = AuditLog.objects.in_scope(scope).filter(session=session)
+    events = AuditLog.objects.in_scope(scope).filter(session__in=list_forms(session))
     if dry_run:
         holds.refuse(scope.namespace_id, [*_ids(memories), *_ids(_chunks(scope, documents))])
         return Deleted(

@@ -10,7 +10,7 @@ from memory.enums import AuditEvent
 from memory.models import AuditLog, Procedure
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.sessions.reset import reset_session
-from memory.types import Idempotency, Ingested, NewMemory, Scope
+from memory.types import Idempotency, Ingested, NewMemory, Scope, list_forms
 
 
 def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], reset: bool, now: datetime) -> Ingested:
@@ -21,7 +21,11 @@ def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], rese
     """
     if reset:
         reset_session(scope, session=session, dry_run=False, clear_audit=False, now=now)
-    resets = AuditLog.objects.in_scope(scope).filter(session=session, event_type=AuditEvent.SESSION_RESET).count()
+    resets = (
+        AuditLog.objects.in_scope(scope)
+        .filter(session__in=list_forms(session), event_type=AuditEvent.SESSION_RESET)
+        .count()
+    )
     key = Idempotency(
         principal=f"seed:{scope.namespace_id}",
         key=f"{resets}:{session}",

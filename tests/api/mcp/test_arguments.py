@@ -9,7 +9,7 @@ import pytest
 
 from memory.api.mcp.tools import CHATGPT_TOOLS, TOOLS
 from memory.models import Memory, Namespace
-from tests.api.mcp.client import use, work
+from tests.api.mcp.client import message, use, work
 
 pytestmark = pytest.mark.django_db
 
@@ -162,3 +162,11 @@ def test_no_namespace_is_made_of_a_name_that_stands_for_none(make_tenant: Any, n
         assert '"field":"namespace"' in result["content"][0]["text"]
     assert '"' in name or anyone.post("/v1/ingest", {"namespace": name, "text": "hello"}).status_code == 400
     assert not Namespace.objects.filter(name=name).exists()
+
+
+@pytest.mark.parametrize("name", ["null", " ", "n" * 129])
+def test_a_header_that_names_no_namespace(alice, name):
+    body = message("tools/call", {"name": "add_memory", "arguments": {"text": "Tea is at five."}})
+    answer = alice.post("/mcp", body, X_MemOS_Namespace=name).json()
+    assert "X-MemOS-Namespace" in answer["error"]["message"]
+    assert not Memory.objects.across_namespaces().exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from memory.services.imports import container
 from memory.services.imports.detect import recognise
 from memory.services.imports.source import SourceTurn
 from memory.services.imports.survey import look_over
@@ -284,3 +286,47 @@ def test_a_conversation_that_began_when_no_clock_was_keeps_its_messages(tmp_path
 
     assert (survey.turns, survey.unreadable) == (6, 0)
     assert survey.faults[0]["place"] == "conversation 1, its beginning"
+
+
+SIMPLIFIED = "我坐飞机会晕机，下次去里昂还是坐火车吧。"
+TRADITIONAL = "我坐飛機會暈機，下次去里昂還是坐火車吧。"
+
+
+@pytest.mark.parametrize("is_zip", [False, True], ids=["plain", "zip"])
+@pytest.mark.parametrize(
+    ("encoding", "text", "guessed"),
+    [
+        ("utf-8-sig", SIMPLIFIED, None),
+        ("utf-16", SIMPLIFIED, None),
+        ("utf-32", SIMPLIFIED, None),
+        ("utf-16-le", SIMPLIFIED, "utf-16-le"),
+        ("utf-16-be", TRADITIONAL, "utf-16-be"),
+        ("gbk", SIMPLIFIED, "gb18030"),
+        ("big5", TRADITIONAL, "big5hkscs"),
+        ("cp932", "飛行機では酔うので、次は電車で行きます。", "cp932"),
+        ("cp949", "비행기를 타면 멀미를 합니다. 기차로 가겠습니다.", "cp949"),
+        ("cp1252", "I get sick on planes – say “no” to them, naïve café.", "cp1252"),
+    ],
+)
+def test_an_export_of_any_encoding(tmp_path, encoding, text, guessed, is_zip):
+    exported = claude()
+    exported["chat_messages"][0].update(text=text, content=[{"type": "text", "text": text}])
+    content = json.dumps([exported], ensure_ascii=False).encode(encoding)
+    path = write(tmp_path, archive({"conversations.json": content}), "a.zip") if is_zip else write(tmp_path, content)
+
+    assert told(path)[0] == ("user", text)
+    notes = look_over(recognise(path)).notes
+    assert [guessed in note for note in notes] == ([True] if guessed else [])
+
+
+def test_lines_in_another_encoding(tmp_path):
+    path = write(tmp_path, f"[2026-05-08] - {SIMPLIFIED}\n- {SIMPLIFIED}\n".encode("gbk"), "lines.txt")
+    assert told(path) == [("user", SIMPLIFIED)] * 2
+
+
+def test_a_file_is_read_in_its_encoding_beyond_what_was_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "_LOOKED_AT_BYTES", 4_999)
+    lines = "".join(f"- {SIMPLIFIED}{number}\n" for number in range(1_000))
+    for encoding in ("gbk", "utf-16"):
+        turns = told(write(tmp_path, lines.encode(encoding), "lines.txt"))
+        assert [text for _, text in turns] == [f"{SIMPLIFIED}{number}" for number in range(1_000)]

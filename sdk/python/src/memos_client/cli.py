@@ -41,8 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     server = argparse.ArgumentParser(add_help=False)
     server.add_argument("--url", help="the server; else MEMOS_URL, else http://127.0.0.1:8000")
     server.add_argument("--key", help="the API key; else MEMOS_API_KEY")
+    server.add_argument("--namespace", help="whose memory; else MEMOS_NAMESPACE, else the key's default")
     shared = argparse.ArgumentParser(add_help=False, parents=[server])
-    shared.add_argument("--namespace", help="whose memory; else MEMOS_NAMESPACE")
     shared.add_argument("--json", action="store_true", help="print the server's answer as JSON")
     parser = argparse.ArgumentParser(prog="memos", description="A memory for agents, from the shell.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -69,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(run=_import)
 
     one = commands.add_parser("mcp", parents=[server], help="be an MCP server on standard input and output, for "
-                              "programs that start one; the namespace is the key's")  # fmt: skip
-    one.set_defaults(run=_serve_mcp, namespace=None)
+                              "programs that start one")  # fmt: skip
+    one.set_defaults(run=_serve_mcp)
     return parser
 
 
@@ -128,7 +128,7 @@ def _import(memos: MemOS, options: argparse.Namespace) -> int:
 
 
 def _serve_mcp(memos: MemOS, options: argparse.Namespace) -> None:
-    serve_mcp(options.url, options.key, sys.stdin.buffer, sys.stdout.buffer)
+    serve_mcp(options.url, options.key, sys.stdin.buffer, sys.stdout.buffer, namespace=options.namespace)
 
 
 def _read(lines: TextIO) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -25,15 +25,22 @@ _VERSION_HEADER, _VERSION_KEY = "MCP-Protocol-Version", "io.modelcontextprotocol
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-def serve_mcp(url: str | None, key: str | None, lines: Iterable[bytes], out: BinaryIO) -> None:
+def serve_mcp(
+    url: str | None, key: str | None, lines: Iterable[bytes], out: BinaryIO, *, namespace: str | None = None
+) -> None:
     """Forwards messages until `lines` end; each waits for its own answer only.
+
+    `namespace`: of tools' calls that name none; else MEMOS_NAMESPACE, else the key's default.
 
     An answer may come from a language model that takes its time; a server that is away is asked again after 0.5, 1, 2,
     4 and 8 seconds.
     """
-    settings = ClientSettings.read(url, key, None, timeout=600.0, retries=5, longest_pause=8.0)
+    settings = ClientSettings.read(url, key, namespace, timeout=600.0, retries=5, longest_pause=8.0)
     timeout = httpx2.Timeout(settings.timeout, connect=10.0)
-    with httpx2.Client(base_url=settings.url, headers=settings.headers, timeout=timeout) as http:
+    headers: dict[str, str | bytes] = {**settings.headers}
+    if settings.namespace:
+        headers["X-MemOS-Namespace"] = settings.namespace.encode()
+    with httpx2.Client(base_url=settings.url, headers=headers, timeout=timeout) as http:
         forwarder = _Forwarder(settings, http, out)
         threads: list[threading.Thread] = []
         for line in filter(bytes.strip, lines):

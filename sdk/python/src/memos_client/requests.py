@@ -27,20 +27,22 @@ class Message(TypedDict, total=False):
 
 
 class RememberOptions(TypedDict, total=False):
-    """`session_id`: the conversation; left out, that of the day. `role`: user, assistant, system or tool."""
+    """`session_id`: the conversation; left out, that of the day. `role`: user, assistant, system or tool. `timezone`:
+    where a day begins (IANA name); left out, the zone of the key's user, else the namespace's."""
 
     namespace: str
     session_id: str
     role: str
     speaker: str
     occurred_at: Moment
+    timezone: str
     metadata: Mapping[str, Any]
     idempotency_key: str
 
 
 class RecallOptions(TypedDict, total=False):
     """`cubes`: ids of cubes that are searched, too. `filter` narrows what is searched; `as_of` and `valid_at` ask for
-    the past; `min_relevance` is of 0 to 1."""
+    the past, `timezone` (IANA name) is where words like yesterday are said; `min_relevance` is of 0 to 1."""
 
     namespace: str
     cubes: Sequence[str]
@@ -48,21 +50,23 @@ class RecallOptions(TypedDict, total=False):
     filter: Mapping[str, Any]
     as_of: Moment
     valid_at: Moment
+    timezone: str
     min_relevance: float
     explain: bool
     dry_run: bool
 
 
 class ContextOptions(RecallOptions, total=False):
-    """`max_tokens`: what the pack's text may have."""
+    """`max_tokens`: what the pack's text may have. `lean`: False for all that the pack was made of."""
 
     session_id: str
     max_tokens: int
+    lean: bool
 
 
 class AnswerOptions(TypedDict, total=False):
     """`model`: `provider/model`, or `extractive` for quotes. `response_schema`: a JSON schema that a model fills.
-    `cubes`: ids of cubes that are asked, too."""
+    `cubes`: ids of cubes that are asked, too. `timezone`: as for `recall`; the dates of the answer are told in it."""
 
     namespace: str
     cubes: Sequence[str]
@@ -71,6 +75,7 @@ class AnswerOptions(TypedDict, total=False):
     filter: Mapping[str, Any]
     as_of: Moment
     valid_at: Moment
+    timezone: str
     model: str
     max_tokens: int
     response_schema: Mapping[str, Any]
@@ -86,8 +91,12 @@ class ChatOptions(TypedDict, total=False):
     session_id: str
     top_k: int
     filter: Mapping[str, Any]
+    as_of: Moment
+    valid_at: Moment
+    timezone: str
     model: str
     max_tokens: int
+    response_schema: Mapping[str, Any]
     idempotency_key: str
 
 

@@ -1,7 +1,7 @@
 // Every method once, against the server of MEMOS_URL.
 import assert from "node:assert/strict";
 
-import { MemOS, type AnswerEvent, type Schemas } from "memos-client";
+import { InvalidRequest, MemOS, type AnswerEvent, type Schemas } from "memos-client";
 
 const FACT = "Priya reviews the migration before the release.";
 const memos = new MemOS(process.env.MEMOS_URL!, process.env.MEMOS_API_KEY!, { namespace: "alice" });
@@ -21,6 +21,21 @@ assert.deepEqual(found.hits.map((hit) => [hit.id, hit.metadata["from"]]), [[id, 
 const pack = await memos.context("Who reviews the migration?", { session_id: "s1", max_tokens: 200 });
 assert.ok(pack.context_pack.text.includes(FACT));
 assert.equal((await memos.answer("Who reviews the migration?")).answer, `${FACT} [1]`);
+
+// The zone of words like yesterday arrives at every route: one that is none is refused.
+const nowhere = { timezone: "Not/AZone" };
+const calls = [
+  () => memos.remember(FACT, nowhere),
+  () => memos.recall("When was it?", nowhere),
+  () => memos.context("When was it?", nowhere),
+  () => memos.answer("When was it?", nowhere),
+  () => memos.chat("When was it?", nowhere),
+];
+for (const call of calls) {
+  await assert.rejects(call, (error) => error instanceof InvalidRequest && JSON.stringify(error.detail).includes("timezone"));
+}
+const elsewhere = await memos.recall("Who reviews the migration?", { timezone: "Asia/Shanghai", top_k: 1 });
+assert.equal(elsewhere.hits.length, 1);
 
 // Messages, batches, and a key of one's own.
 await memos.remember([
