@@ -5039,6 +5039,8 @@ export interface components {
             unreadable: number;
             /** @description The first 20 of it */
             faults: components["schemas"]["ImportFault"][];
+            /** @description What was guessed when the file was read: how it is encoded */
+            notes: string[];
             /** @description Turns, so far */
             dealt_with: number;
             /** @description Turns that became memories */

@@ -2471,6 +2471,7 @@ class Import(TypedDict):
     parts_left_out: dict[str, int]
     unreadable: int
     faults: list[ImportFault]
+    notes: list[str]
     dealt_with: int
     new: int
     redacted: int
