@@ -37,9 +37,9 @@ def serve_mcp(
     """
     settings = ClientSettings.read(url, key, namespace, timeout=600.0, retries=5, longest_pause=8.0)
     timeout = httpx2.Timeout(settings.timeout, connect=10.0)
-    headers: dict[str, str | bytes] = {**settings.headers}
+    headers = httpx2.Headers(settings.headers, encoding="utf-8")
     if settings.namespace:
-        headers["X-MemOS-Namespace"] = settings.namespace.encode()
+        headers["X-MemOS-Namespace"] = settings.namespace
     with httpx2.Client(base_url=settings.url, headers=headers, timeout=timeout) as http:
         forwarder = _Forwarder(settings, http, out)
         threads: list[threading.Thread] = []
