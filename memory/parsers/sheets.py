@@ -100,14 +100,14 @@ def _load(data: bytes, *, data_only: bool) -> tuple[Any, dict[str, list[Area]]]:
                 raise ValueError("an area without bounds")
             return areas
 
-    class Reader(_reader.WorksheetReader):
+    class PlainReader(_reader.WorksheetReader):
         """Makes no cell for each place that is merged: a hostile file names billions."""
 
         def bind_merged_cells(self) -> None:
             merged[self.ws.title] = self.parser.merged_cells or []
 
     usual = _reader.MergeCells, excel.WorksheetReader
-    _reader.MergeCells, excel.WorksheetReader = Areas, Reader
+    _reader.MergeCells, excel.WorksheetReader = Areas, PlainReader
     try:
         book = excel.load_workbook(io.BytesIO(data), data_only=data_only)
     finally:

@@ -17,7 +17,7 @@ from memory.enums import FileState, FileType
 from memory.models import Document
 from memory.text.pages import name_pages
 from ops.access import MASK
-from ops.pages.file_notes import translate_note
+from ops.pages.reading_notes import translate_note
 from ops.words import Words
 
 _BADGES: Mapping[str, tuple[str, Words]] = {

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import GateDecision, ImportFormat, ImportState
 from ops.access import MASK
-from ops.pages.file_notes import translate_note
+from ops.pages.reading_notes import translate_note
 from ops.words import Words
 
 FORMATS: tuple[tuple[str, Words], ...] = (

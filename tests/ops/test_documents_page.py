@@ -15,7 +15,7 @@ from memory.parsers.sheets import read_sheets
 from memory.services.erasure import run as erasing
 from memory.services.ingestion import file_run, files, quarantine
 from memory.types import system_access
-from ops.pages.file_notes import translate_note
+from ops.pages.reading_notes import translate_note
 from tests.ops.conftest import World, scope_of
 from tests.parsers import made_files
 
