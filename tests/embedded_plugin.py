@@ -25,7 +25,7 @@ NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "128
 # A statement across namespaces locks every part and its indexes.
 FOR_PARTS = {"max_locks_per_transaction": "1024"}
 # Where the process that leads a parallel run says which folder its workers make theirs in, and removes all at the end.
-FOLDER_OF_LEADER = "MEMOS_TESTS_FOLDER"
+FOLDER_OF_LEADER = "PYTEST_LEADER_FOLDER"
 
 _folder: Path | None = None
 _servers: EmbeddedServers | None = None
