@@ -143,9 +143,7 @@ def test_a_stream_stays_in_the_trace_of_its_request(alice, remember, receiver, s
 
 
 def test_a_job_names_the_request_that_asked_for_it(alice, receiver):
-    answer = alice.post(
-        "/v1/erasures", {"namespace": "alice", "target": "session", "session_id": "s1", "reason": "over"}
-    )
+    answer = alice.post("/v1/erasures", {"namespace": "alice", "session_id": "s1", "reason": "over"})
     assert answer.status_code in (200, 202), answer.content
     work_off()
 

@@ -69,15 +69,15 @@ def ask(token: str, path: str, body: dict[str, Any], *, expected: str = "200 OK"
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/v1/ingest", {"text": "The spare key is under the mat."}),
-        ("/v1/query", {"query": "Where is the spare key?"}),
+        ("/v1/ingest", {"session_id": "s1", "text": "The spare key is under the mat."}),
+        ("/v1/query", {"session_id": "s1", "query": "Where is the spare key?"}),
         ("/v1/search", {"query": "Where is the spare key?"}),
     ],
 )
 def test_an_answer_goes_with_its_request(alice, remember, answered, uncollected, path, body):
     remember(alice, "The archive key is with Bo.")
 
-    ask(alice.token, path, {"namespace": "alice", "session_id": "s1", **body})
+    ask(alice.token, path, {"namespace": "alice", **body})
 
     assert len(answered) == 2
     assert [one() for one in answered] == [None, None]
