@@ -17,7 +17,7 @@ from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
 INDEX, AUDIT = "memory/services/index/", "memory/audit.py"
-# Vectors, postings, counters and IVF lists; which model is in use is the index's own business, too.
+# Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
 OWNERS = {
     model._meta.db_table: INDEX
     for model in apps.get_app_config("memory").get_models()

@@ -1,4 +1,4 @@
-"""Search by meaning: cosine similarity, exact in small namespaces, in large ones by IVF lists or an HNSW index."""
+"""Searches by meaning: cosine similarity, exact, but in large namespaces that have an HNSW index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 
 from memory.models.sql import fetch
 from memory.retrieval import hnsw
-from memory.retrieval.arms import ArmHit, ArmStanding, near_graph, near_lists
+from memory.retrieval.arms import ArmHit, ArmStanding, near_graph
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
@@ -32,25 +32,22 @@ _PASSAGES_EACH = 2
 
 
 def search(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
-    """The `limit` nearest searchable memories that meet the predicate, or all if they are fewer; 1 − cosine distance
-    (−1..1).
+    """Returns the `limit` nearest searchable memories that meet the predicate, or all if they are fewer; 1 − cosine
+    distance (−1..1).
 
     A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
     so none can be crowded out; nor, without `preferences`, by these, but in a large namespace. Scores are exact always;
-    in a large namespace a few of the nearest may be missing: with an HNSW index (`near_graph`), and, without a
-    predicate, in any other (`near_lists`).
+    in a large namespace that has an HNSW index (`near_graph`) a few of the nearest may be missing.
     """
-    if is_large(scope):
-        if hnsw.is_ready(scope, question.model_id):
-            hits = near_graph.search(scope, question, limit=limit)
-            return exact(scope, question, limit=limit, preferences=preferences) if hits is None else hits
-        if question.predicate is None:
-            return near_lists.search(scope, question, limit=limit)
+    if is_large(scope) and hnsw.is_ready(scope, question.model_id):
+        hits = near_graph.search(scope, question, limit=limit)
+        if hits is not None:
+            return hits
     return exact(scope, question, limit=limit, preferences=preferences)
 
 
 def exact(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
-    """As `search`, by comparing every vector of the namespace that the predicate leaves."""
+    """Searches like `search`, by comparing every vector of the namespace that the predicate leaves."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
@@ -82,7 +79,8 @@ FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.dista
 
 
 def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> ArmStanding | None:
-    """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them."""
+    """Returns where a memory stands among all that have a vector and meet the predicate; None if it is not one of
+    them."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
