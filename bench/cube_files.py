@@ -137,7 +137,7 @@ def main() -> None:
     compare(source, target, options.seed, by="by every vector")
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = large
     while hnsw_indexes.keep_up(seconds=60).is_at_work:
-        pass
+        time.sleep(1)
     compare(source, target, options.seed, by="by HNSW indexes")
     print(f"most memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 

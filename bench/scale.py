@@ -40,7 +40,7 @@ from bench.serving import Client, spread
 from memory.models import Memory, Namespace
 from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
 from memory.services.index import common_terms, hnsw_indexes
 from memory.services.index.embedding_model import active_model
@@ -170,6 +170,7 @@ def keep_up_all() -> None:
     _say(f"terms of {common_terms.keep_up()} namespaces counted")
     while (kept := hnsw_indexes.keep_up(seconds=60)) != HnswReport():
         _say(f"{kept} after {time.monotonic() - started:.0f} s")
+        time.sleep(1)
 
 
 def main() -> None:
