@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from memory.retrieval.arms import preferences as preference_arm
 from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.candidate_features import LEXICAL_POOL, Found, KnownValues, find_by_meaning
-from memory.retrieval.clock import Clock
 from memory.retrieval.columns import candidates as column_search
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import columns_for
 from memory.retrieval.named_words import find_named_words
 from memory.retrieval.question import Question
+from memory.retrieval.step_clock import StepClock
 from memory.types import Scope
 
 
@@ -23,7 +23,7 @@ def find(
     *,
     taking_part: Collection[str],
     pool: int,
-    clock: Clock,
+    clock: StepClock,
     changes: Changes | None = None,
 ) -> tuple[Found, KeptMemories | None]:
     """Finds the candidates of a question; `pool`: the least number of memories from each retriever.
@@ -59,7 +59,7 @@ def _find_by_sql(
     topics: Mapping[str, float],
     *,
     pool: int,
-    clock: Clock,
+    clock: StepClock,
 ) -> Found:
     """Finds them by two statements. The first one runs while the question's vector is being made; the speakers that it
     finds named change that vector."""

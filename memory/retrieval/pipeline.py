@@ -9,7 +9,6 @@ from itertools import islice
 
 from memory.enums import ARMS
 from memory.retrieval import candidates, rerank
-from memory.retrieval.clock import Clock
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.load import Changes
 from memory.retrieval.fusion import SIGNALS, Ranking, rank
@@ -19,6 +18,7 @@ from memory.retrieval.question import Question
 from memory.retrieval.reading import SPREAD_WEIGHT, HitReader
 from memory.retrieval.recency import Succession
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
+from memory.retrieval.step_clock import StepClock
 from memory.types import Scope
 
 
@@ -61,7 +61,7 @@ def retrieve(
 
     Raises ValueError if `arms` names no arm.
     """
-    clock = Clock()
+    clock = StepClock()
     taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
     if taking_part.isdisjoint(ARMS):
         raise ValueError(
@@ -108,7 +108,7 @@ def first_stage(scope: Scope, question: Question) -> tuple[Ranking, list[Hit]]:
     The ranking does without `dated`, which is only known for hits.
     """
     taking_part = (*ARMS, *SIGNALS)
-    reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=Clock(), collapse=True)
+    reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=StepClock(), collapse=True)
     return ranking, reader.hits
 
 
@@ -117,7 +117,7 @@ def _first_stage(
     question: Question,
     *,
     taking_part: Collection[str],
-    clock: Clock,
+    clock: StepClock,
     collapse: bool,
     changes: Changes | None = None,
 ) -> tuple[HitReader, Ranking, AnswerEvidence]:
@@ -136,7 +136,7 @@ def _rank(
     question: Question,
     taking_part: Collection[str],
     *,
-    clock: Clock,
+    clock: StepClock,
     changes: Changes | None,
 ) -> tuple[Ranking, AnswerEvidence, KeptMemories | None]:
     found, kept = candidates.find(

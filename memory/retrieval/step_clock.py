@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from memory import tracing
 
 
-class Clock:
+class StepClock:
     """Holds the milliseconds of each step in `laps`."""
 
     def __init__(self) -> None:
