@@ -3,8 +3,7 @@
     .venv/bin/python bench/cube_files.py --memories 100000
 
 On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched by
-comparing every vector; then by IVF lists, as the file brings them (beyond MEMOS_LARGE_NAMESPACE_MEMORIES only);
-then by lists that the loaded namespace has made anew.
+comparing every vector, and then by HNSW indexes (beyond MEMOS_LARGE_NAMESPACE_MEMORIES only).
 """
 
 from __future__ import annotations
@@ -31,13 +30,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory import caches
-from memory.enums import EmbeddingState
-from memory.models import EmbeddingModel, IVFIndex, IVFList, MemoryVector
 from memory.postgresql import reach
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load_options import LoadOptions
 from memory.services.cube_files.local import dump_to_file, load_from_file
-from memory.services.index import ivf_lists
+from memory.services.index import hnsw_indexes
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, search
 from memory.services.tenancy.namespaces import scope_for
@@ -94,13 +91,6 @@ def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
     print(f"{by}, equal answers: {equal} of {QUESTIONS}; they share {shared / QUESTIONS:.3f}", flush=True)
 
 
-def make_lists(scope: Scope) -> None:
-    """As the worker does in a large namespace."""
-    place = ivf_lists.Place(scope.namespace_id, EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE).pk)
-    ivf_lists.file(place, now=timezone.now(), deadline=time.monotonic() + 600)
-    ivf_lists.even_out(place, now=timezone.now(), deadline=time.monotonic() + 600)
-
-
 def ask(scope: Scope, question: str) -> list[tuple[str, float]]:
     """Texts and scores of the ten best."""
     found = search(scope, Ask(text=question, top_k=10, now=START + timedelta(days=400), dry_run=True))
@@ -121,7 +111,6 @@ def main() -> None:
         began = time.perf_counter()
         fill(source, options.memories, options.seed)
         print(f"{source.namespace}: filled in {time.perf_counter() - began:.1f} s", flush=True)
-    make_lists(source)
     with tempfile.TemporaryDirectory() as folder:
         for vectors in (False, True):
             path = Path(folder) / f"{vectors}.memcube"
@@ -139,20 +128,17 @@ def main() -> None:
             )
             print(
                 f"load, dry run {dry_run}: {dict(outcome.counts['memories'])}, "
-                f"lists {dict(outcome.counts['ivf_lists'])}, {time.perf_counter() - began:.1f} s "
+                f"{time.perf_counter() - began:.1f} s "
                 f"({time.process_time() - cpu:.1f} s of CPU)",
                 flush=True,
             )
-    compare(source, target, options.seed, by="by the lists of the file")
     large = settings.MEMOS_LARGE_NAMESPACE_MEMORIES
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = sys.maxsize
     compare(source, target, options.seed, by="by every vector")
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = large
-    IVFIndex.objects.in_scope(target).delete()
-    IVFList.objects.in_scope(target).delete()
-    MemoryVector.objects.in_scope(target).update(filed=False)
-    make_lists(target)
-    compare(source, target, options.seed, by="by lists of their own")
+    while hnsw_indexes.keep_up(seconds=60).is_at_work:
+        time.sleep(1)
+    compare(source, target, options.seed, by="by HNSW indexes")
     print(f"most memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -5,10 +5,10 @@
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/scale.py
 
 Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
-question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, lists and counts are
-made by the product's own job. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes until there are
-20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what the first has
-filled. Figures of one machine at one time: compare ratios within a run, not runs.
+question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, HNSW indexes and
+counts are made by the product's own jobs. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes
+until there are 20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what
+the first has filled. Figures of one machine at one time: compare ratios within a run, not runs.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ from django.utils import timezone
 
 from bench.scale_world import FILLER, SIZES, TOTAL, TURNS_A_SESSION, World, fill, plan, plan_growth, word
 from bench.serving import Client, spread
-from memory.models import IVFList, Memory, MemoryVector, Namespace
+from memory.models import Memory, Namespace
 from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
+from memory.services.index import common_terms, hnsw_indexes
 from memory.services.index.embedding_model import active_model
-from memory.services.index.ivf_lists import LARGEST
-from memory.services.index.upkeep import keep_up
+from memory.services.index.hnsw_indexes import HnswReport
 from memory.services.tenancy.keys import issue_key
 from memory.types import Scope
 
-LARGE = (20_000, 100_000, 500_000)
 QUESTION_WORDS = 7
 WARM_UP = 20
 # So many are ranked exactly: whatever belongs to the top 10 is among them, with all of the same score.
@@ -166,17 +165,11 @@ def ingest_ms(client: Client, namespace: str, *, turns: int = 200) -> float:
 
 
 def keep_up_all() -> None:
-    """Makes lists and counts; the server's worker may be at it too."""
+    """Makes indexes and counts; the server's worker may be at it too."""
     started = time.monotonic()
-    while True:
-        kept = keep_up(now=timezone.now(), seconds=60)
+    _say(f"terms of {common_terms.keep_up()} namespaces counted")
+    while (kept := hnsw_indexes.keep_up(seconds=60)) != HnswReport():
         _say(f"{kept} after {time.monotonic() - started:.0f} s")
-        waiting = MemoryVector.objects.across_namespaces().filter(
-            filed=False, namespace__name__in=[f"scale-{size}-0" for size in LARGE]
-        )
-        full = IVFList.objects.across_namespaces().filter(size__gt=LARGEST, unsplit_size=0).exists()
-        if not kept.lists and not full and waiting.count() < 1_000:
-            return
         time.sleep(1)
 
 
@@ -197,7 +190,7 @@ def main() -> None:
     )[1]  # fmt: skip
 
     def client() -> Client:
-        # A new one each time: the server closes connections that are idle while lists are made.
+        # A new one each time: the server closes connections that are idle while indexes are made.
         return Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
 
     result: dict[str, object] = {}

@@ -106,7 +106,7 @@ def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
                 _binary(
                     (">i8", np.full(count, namespace.pk)), (">i2", np.full(count, model_id)), ("V16", ids),
                     (f"V{4 + 2 * world.dimensions}", _halfvec(world.vectors(chance, count))),
-                    ("u1", np.ones(count)), ("u1", np.zeros(count)),
+                    ("u1", np.ones(count)),
                 )
             ])  # fmt: skip
             _copy(cursor, "memory_posting", _POSTING_COLUMNS, [_postings(namespace.pk, ids, texts)])
@@ -124,7 +124,7 @@ _MEMORY_COLUMNS = (
     "id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state, occurred_at, created_at, "
     "content_hash, terms, length, tokens, embedded"
 )
-_VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable, filed"
+_VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable"
 _POSTING_COLUMNS = "namespace_id, term, memory_id, frequency, length"
 # As if the worker had been through them: a million made-up memories to read for names and to compare would keep it at
 # work for an hour beside what is measured.

@@ -155,15 +155,6 @@ KNOBS: tuple[Knob, ...] = (
         _("of 1"),
         maximum=1,
     ),
-    _knob(
-        "index",
-        "ivf",
-        _(
-            "how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of "
-            "pgvector for this namespace alone (hnsw)."
-        ),
-        choices=("ivf", "hnsw"),
-    ),
     _knob("duplicates.collapse", True, _("a memory that repeats another one is folded into it.")),
     _knob("decay.enabled", True, _("the sweep archives memories whose strength has fallen below the floor.")),
     _knob("decay.floor", 0.05, _("strength below which a memory is archived."), _("of 1"), maximum=0.4),

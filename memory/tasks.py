@@ -38,9 +38,8 @@ from memory.services.facts import store as facts_store
 from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
 from memory.services.imports import uploads
-from memory.services.index import changes, hnsw_indexes, marks, missing_vectors
+from memory.services.index import changes, common_terms, hnsw_indexes, marks, missing_vectors
 from memory.services.index import renew_terms as term_renewal
-from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
@@ -157,15 +156,14 @@ def request_missing_summaries() -> int:
 
 @job
 def keep_up_large_namespaces() -> int:
-    """Files new vectors of large namespaces in IVF lists and counts their common terms; what is left waits a minute."""
-    seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
-    return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
+    """Counts the common terms of large namespaces; what is left waits a minute."""
+    return common_terms.keep_up(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
 
 
 @job
 def keep_up_hnsw_indexes() -> int:
-    """Makes the HNSW indexes that large namespaces have chosen, and drops those that nobody wants any more; returns how
-    many. What takes longer goes on in PostgreSQL."""
+    """Makes the HNSW indexes of large namespaces and drops those that are no longer needed; returns how many. What
+    takes longer goes on in PostgreSQL."""
     report = hnsw_indexes.keep_up(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
     return report.made + report.dropped
 

@@ -132,7 +132,6 @@ def post_worker_init(worker: Worker) -> None:
     from memory import free_memory
     from memory.errors import EmbeddingUnavailable
     from memory.models.sql import end_long_statements
-    from memory.retrieval.beside import open_second_thread
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding_model import active_model
@@ -149,8 +148,6 @@ def post_worker_init(worker: Worker) -> None:
             # Without a model that answers it has streams only: where nobody asks for one, it loads nothing.
             return
     open_store()
-    if not worker.has_streams:
-        open_second_thread()
     rerank("ready", ["ready"])
     try:
         provider = active_model().provider

@@ -315,15 +315,16 @@ MEMOS_ANSWER_SOURCE_TOKENS = env.integer(
 MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
     "MEMOS_LARGE_NAMESPACE_MEMORIES",
     10_000,
-    "Memories above which a namespace is large: the worker keeps IVF lists of its vectors and counts of its common "
-    "words, and a search looks into the nearest lists and at the rarer words first. Below, every search is exact.",
+    "Memories above which a namespace is large: the worker makes an HNSW index of its vectors and counts its common "
+    "words, and a search follows the index and looks at the rarer words first. Below, every search is exact.",
     minimum=1,
 )
 MEMOS_HNSW_NAMESPACES = env.integer(
     "MEMOS_HNSW_NAMESPACES",
     8,
-    "Large namespaces that may have an HNSW index of pgvector for themselves (policy `index: hnsw`); 0: none. Every "
-    "statement about vectors considers each of them, and writes into its namespace are slower.",
+    "Large namespaces that may have an HNSW index of pgvector, the largest first; the vectors of others are all "
+    "compared. 0: none. Every statement about vectors considers each of them, and writes into its namespace are "
+    "slower.",
     maximum=1_000,
 )
 MEMOS_HNSW_BUILD_MB = env.integer(

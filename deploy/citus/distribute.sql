@@ -27,8 +27,6 @@ ALTER TABLE memory_entitymention DROP CONSTRAINT entitymention_of_memory;
 ALTER TABLE memory_entitypending DROP CONSTRAINT entitypending_of_memory;
 ALTER TABLE memory_entityrelation DROP CONSTRAINT entityrelation_of_memory;
 ALTER TABLE memory_evaluationresult DROP CONSTRAINT evaluationresult_of_evaluationrun;
-ALTER TABLE memory_ivfindex DROP CONSTRAINT memory_ivfindex_model_id_9abfe5b7_fk_memory_embeddingmodel_id;
-ALTER TABLE memory_ivflist DROP CONSTRAINT memory_ivflist_model_id_0f8e85e8_fk_memory_embeddingmodel_id;
 ALTER TABLE memory_memory DROP CONSTRAINT memory_memory_namespace_id_49f19c90_fk_memory_namespace_id;
 ALTER TABLE memory_memoryfeedback DROP CONSTRAINT memoryfeedback_of_memory;
 ALTER TABLE memory_memorylink DROP CONSTRAINT memorylink_of_memory;
@@ -98,8 +96,6 @@ SELECT create_distributed_table('memory_evaluationrun', 'namespace_id', colocate
 SELECT create_distributed_table('memory_importedturn', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_importpart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_indexchange', 'namespace_id', colocate_with => 'memory_memory');
-SELECT create_distributed_table('memory_ivfindex', 'namespace_id', colocate_with => 'memory_memory');
-SELECT create_distributed_table('memory_ivflist', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_job', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memoryfeedback', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memoryimport', 'namespace_id', colocate_with => 'memory_memory');
@@ -152,8 +148,6 @@ ALTER TABLE memory_entitymention ADD CONSTRAINT entitymention_of_memory FOREIGN 
 ALTER TABLE memory_entitypending ADD CONSTRAINT entitypending_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_entityrelation ADD CONSTRAINT entityrelation_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_evaluationresult ADD CONSTRAINT evaluationresult_of_evaluationrun FOREIGN KEY (namespace_id, run_id) REFERENCES memory_evaluationrun(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE memory_ivfindex ADD CONSTRAINT memory_ivfindex_model_id_9abfe5b7_fk_memory_embeddingmodel_id FOREIGN KEY (model_id) REFERENCES memory_embeddingmodel(id) DEFERRABLE INITIALLY DEFERRED;
-ALTER TABLE memory_ivflist ADD CONSTRAINT memory_ivflist_model_id_0f8e85e8_fk_memory_embeddingmodel_id FOREIGN KEY (model_id) REFERENCES memory_embeddingmodel(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_memory ADD CONSTRAINT memory_memory_namespace_id_49f19c90_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_memoryfeedback ADD CONSTRAINT memoryfeedback_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_memorylink ADD CONSTRAINT memorylink_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from memory.enums import ARMS
 from memory.retrieval.arms import bm25
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.fusion import RARE_WORDS, SIGNALS, WORDS
 from memory.services.index.embedding_model import ActiveModel
 

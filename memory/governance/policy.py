@@ -36,7 +36,6 @@ class Policy:
     injection: str
     settle_conflicts: bool
     relevance_floor: float
-    index: str
     collapse_duplicates: bool
     extract: str
     training_consent: bool
@@ -71,7 +70,6 @@ class Policy:
             injection=values["gate.injection"],
             settle_conflicts=values["conflicts.settle"],
             relevance_floor=values["retrieval.relevance_floor"],
-            index=values["index"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
             training_consent=values["training.consent"],

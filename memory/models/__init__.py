@@ -22,7 +22,7 @@ from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJ
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.imported import ImportedTurn, ImportPart, MemoryImport
 from memory.models.job import Job
-from memory.models.large import CommonTerm, Corpus, IVFIndex, IVFList
+from memory.models.large import CommonTerm, Corpus
 from memory.models.life import HOLDS_ON, MemoryFeedback, MemoryLink, RetiredStatement, UnsurePair
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
@@ -76,8 +76,6 @@ __all__ = [
     "Erasure",
     "EvaluationResult",
     "EvaluationRun",
-    "IVFIndex",
-    "IVFList",
     "IdempotencyRecord",
     "ImportPart",
     "ImportedTurn",

@@ -26,8 +26,8 @@ class Lock(Enum):
     ENTITIES = 0x6D656D6F75
     # Whoever makes or drops HNSW indexes, with a connection that has the lock until that is over.
     HNSW_INDEXES = 0x6D656D6F_686E7377
-    # IVF lists, and counts of common terms.
-    IVF_LISTS = 0x6D656D6F74
+    # Counts of the common terms of large namespaces.
+    COMMON_TERMS = 0x6D656D6F74
     JUDGE = 0x6D656D6A64
     SETTLE = 0x6D656D7375
     SWEEP = 0x7377656570

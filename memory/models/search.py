@@ -1,4 +1,4 @@
-"""What the two search arms read: vectors by model, and postings by term."""
+"""Holds what search reads: vectors by model, and postings by term."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class MemoryVector(models.Model):
 
     Nearly every memory is short and has one passage, 0; a long one has the passages 0, 1, … of `memory.text.passages`,
     all of them or none. `searchable` repeats whether the memory is active, so that the filter is part of the search.
-    `filed`: a list holds it (IVFList); the search of a large namespace compares what is not filed one by one.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id", "passage")
@@ -65,15 +64,8 @@ class MemoryVector(models.Model):
     passage = models.SmallIntegerField(default=0, db_default=0)
     embedding = HalfVectorField()
     searchable = models.BooleanField(default=True)
-    filed = models.BooleanField(default=False, db_default=False)
 
     objects = MemoryVectorQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            # Equal keys share one entry, so that it stays small for the many namespaces that have no lists.
-            models.Index(fields=["namespace", "model"], name="memoryvector_unfiled", condition=models.Q(filed=False)),
-        ]
 
     def __str__(self) -> str:
         return f"{self.memory_id}/{self.passage} by {self.model_id}"

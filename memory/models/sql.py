@@ -9,9 +9,9 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -27,8 +27,6 @@ from memory import tracing
 from memory.errors import SearchTimedOut
 from memory.postgresql.base import DatabaseWrapper
 from memory.text.vectors import halfvec_literal
-
-Result = TypeVar("Result")
 
 _halfvecs: weakref.WeakKeyDictionary[psycopg.Connection, int] = weakref.WeakKeyDictionary()
 
@@ -182,19 +180,6 @@ def limit_statements() -> Iterator[None]:
         _limit.take_back()
 
 
-def carry_limit(work: Callable[[], Result]) -> Callable[[], Result]:
-    """`work` for a thread that does nothing but parts of searches: PostgreSQL limits its statements there as it limits
-    those of this thread now, and goes on to. Who waits for `work` within `limit_statements` is told that it took too
-    long."""
-    milliseconds = _limit.milliseconds
-
-    def work_within_limit() -> Result:
-        _limit.stay_at(milliseconds)
-        return work()
-
-    return work_within_limit
-
-
 class _Limit(threading.local):
     """How long a statement of a search may run; 0 outside of one. It is sent before the first that it is for, once a
     connection."""
@@ -206,12 +191,6 @@ class _Limit(threading.local):
         if self.milliseconds and self.sent_to is not raw:
             _set(f"SET statement_timeout = {self.milliseconds:d}")
             self.sent_to = raw
-
-    def stay_at(self, milliseconds: int) -> None:
-        """Of this length from now on, for more than one search."""
-        if milliseconds != self.milliseconds:
-            self.take_back()
-            self.milliseconds = milliseconds
 
     def take_back(self) -> None:
         sent_to, self.milliseconds, self.sent_to = self.sent_to, 0, None

@@ -1,4 +1,4 @@
-"""Which known entities a question names, and the memories that mention them: what an entity arm searches with."""
+"""Finds which known entities a question names, and the memories that mention them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
-from memory.models.sql import fetch
 from memory.text.analysis import CJK, STOP_WORDS
 from memory.text.names import keys_of_runs
-from memory.types import Scope
 
 MAX_WORDS = 5
 MAX_CJK_CHARS = 8
@@ -29,7 +27,7 @@ _RUN = re.compile(f"[{CJK}]+")
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch(Generic[Row]):
-    """An entity that the text names by `key`, and the memories that mention it under any of its names, in no order.
+    """Holds an entity that the text names by `key`, and the memories that mention it under any of its names, unordered.
 
     `well_known`: one of its names has TOLD_OF mentions or more; then `memories` are not all.
     """
@@ -40,46 +38,35 @@ class EntityMatch(Generic[Row]):
     well_known: bool
 
 
-_MATCHES = """
-WITH named AS (
+# A common table expression `matches`, of the entities that the `keys` name and active memories mention.
+MATCHES = f"""
+named AS (
     SELECT DISTINCT ON (entity) entity, key FROM memory_entityalias
-    WHERE namespace_id = %(namespace_id)s AND key = ANY(%(keys)s) ORDER BY entity, length(key) DESC
-)
-SELECT n.entity::text, n.key, m.memory_ids, m.well_known
-FROM named n
-CROSS JOIN LATERAL (
-    SELECT array_agg(DISTINCT newest.memory_id::text) AS memory_ids, max(newest.mentions) >= %(limit)s AS well_known
-    FROM memory_entityalias a
+    WHERE namespace_id = %(namespace_id)s AND key = ANY(%(keys)s::text[]) ORDER BY entity, length(key) DESC
+), matches AS MATERIALIZED (
+    SELECT n.entity::text, n.key, m.memory_ids, m.well_known
+    FROM named n
     CROSS JOIN LATERAL (
-        SELECT memory_id, count(*) OVER () AS mentions FROM (
-            SELECT memory_id FROM memory_entitymention
-            WHERE namespace_id = a.namespace_id AND alias = a.id AND active
-            ORDER BY occurred_at DESC, id DESC LIMIT %(limit)s
-        ) m
-    ) newest
-    WHERE a.namespace_id = %(namespace_id)s AND a.entity = n.entity
-) m
-WHERE m.memory_ids IS NOT NULL
-ORDER BY n.entity
-"""
-
-
-def entity_matches(scope: Scope, text: str) -> list[EntityMatch[str]]:
-    """The entities that `text` names and active memories mention."""
-    keys = name_keys(text)
-    if not keys:
-        return []
-    parameters = {"namespace_id": scope.namespace_id, "keys": keys, "limit": TOLD_OF}
-    return [EntityMatch(*row) for row in fetch(_MATCHES, parameters, prepared=False)]
-
-
-def mentions(scope: Scope, text: str) -> dict[str, float]:
-    """How much each memory says of the entities that `text` names: 0 to 1, by its id."""
-    return weigh(entity_matches(scope, text))
+        SELECT array_agg(DISTINCT newest.memory_id::text) AS memory_ids,
+               max(newest.mentions) >= {TOLD_OF} AS well_known
+        FROM memory_entityalias a
+        CROSS JOIN LATERAL (
+            SELECT memory_id, count(*) OVER () AS mentions FROM (
+                SELECT memory_id FROM memory_entitymention
+                WHERE namespace_id = a.namespace_id AND alias = a.id AND active
+                ORDER BY occurred_at DESC, id DESC LIMIT {TOLD_OF}
+            ) m
+        ) newest
+        WHERE a.namespace_id = %(namespace_id)s AND a.entity = n.entity
+    ) m
+    WHERE m.memory_ids IS NOT NULL
+    ORDER BY n.entity
+)
+"""  # noqa: S608 - put together of constants
 
 
 def weigh(matches: Sequence[EntityMatch[Row]]) -> dict[Row, float]:
-    """How much each memory says of the entities that a text names: 0 to 1. The longest name at a place counts.
+    """Computes how much each memory says of the entities that a text names: 0 to 1. The longest name at a place counts.
 
     An entity counts the more, the fewer memories mention it: 1 − log n / log TOLD_OF of n, nothing from TOLD_OF on. Of
     several named entities what they count is added up.
@@ -95,7 +82,7 @@ def weigh(matches: Sequence[EntityMatch[Row]]) -> dict[Row, float]:
 
 
 def _part_of_another(match: EntityMatch[Row], found: Sequence[EntityMatch[Row]]) -> bool:
-    """Whether the name is only a part of a longer one that was found ("york" of "new york")."""
+    """Tells whether the name is only a part of a longer one that was found ("york" of "new york")."""
     return any(
         other.entity_id != match.entity_id and len(other.key) > len(match.key) and match.key in other.key
         for other in found
@@ -103,7 +90,7 @@ def _part_of_another(match: EntityMatch[Row], found: Sequence[EntityMatch[Row]])
 
 
 def name_keys(text: str) -> list[str]:
-    """The keys that `text` may name, MAX_KEYS at most: word sequences and runs of characters, longest first."""
+    """Lists the keys that `text` may name, MAX_KEYS at most: word sequences and runs of characters, longest first."""
     return list(islice(_keys(text), MAX_KEYS))
 
 

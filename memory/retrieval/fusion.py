@@ -14,7 +14,7 @@ from memory.enums import ARMS
 from memory.retrieval import signals
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import idf, term_idf
-from memory.retrieval.places import Places
+from memory.retrieval.candidate_features import CandidateFeatures
 from memory.retrieval.question import Question
 from memory.retrieval.signals import Candidates
 
@@ -168,7 +168,7 @@ def beyond_chance(evidence: float, talk: float) -> float:
 
 def rank(
     question: Question,
-    places: Places,
+    features: CandidateFeatures,
     *,
     by_words: WordHits,
     ranks: Mapping[str, Mapping[str, int]],
@@ -179,7 +179,7 @@ def rank(
 
     `taking_part` names the ARMS and SIGNALS that count; a single retriever has the whole weight of the retrievers.
     """
-    candidates = places.candidates
+    candidates = features.candidates
     raw = {"dense": candidates.cosine, "lexical": candidates.bm25}
     values = {"dense": signals.by_meaning(candidates), "lexical": signals.by_words(candidates)}
     evidence = word_evidence(
@@ -196,9 +196,9 @@ def rank(
             weights[name] = SIGNALS[name]
     shares = {name: weights[name] * values[name] for name in weights}
     score = sum(shares.values(), start=np.zeros(len(candidates)))
-    # Places come oldest first: reversed, a stable sort leaves the newer of equals in front.
+    # Candidates come oldest first: reversed, a stable sort leaves the newer of equals in front.
     order = (len(score) - 1 - np.argsort(-score[::-1], kind="stable")).tolist()
-    return Ranking(order, weights, places.ids, values, raw, shares, ranks)
+    return Ranking(order, weights, features.ids, values, raw, shares, ranks)
 
 
 def _arm_weights(question: Question, evidence: float, taking_part: Collection[str]) -> dict[str, float]:

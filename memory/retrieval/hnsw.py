@@ -1,4 +1,4 @@
-"""pgvector's HNSW indexes, one for each namespace that has chosen it: what they are called, and which are there.
+"""Names pgvector's HNSW indexes, one for each large namespace and model, and looks up which are there.
 
 PostgreSQL's catalogue is the only record of them. An index may be dropped or restored by others, and a row that says
 so would have to be kept in step.
@@ -30,12 +30,13 @@ SELECT EXISTS (
 
 
 def name_index(namespace_id: int, model_id: int) -> str:
-    """What the index of a namespace's vectors under a model is called."""
+    """Returns the name of the index of a namespace's vectors under a model."""
     return f"{PREFIX}{namespace_id}_{model_id}"
 
 
 def is_ready(scope: Scope, model_id: int) -> bool:
-    """Whether the namespace's vectors under the model had an index within the last KNOWN_SECONDS that searches can use.
+    """Tells whether the namespace's vectors under the model had an index within the last KNOWN_SECONDS that searches
+    can use.
 
     One that is still being built is not ready.
     """

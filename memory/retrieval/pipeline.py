@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import heapq
-import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from memory import tracing
 from memory.enums import ARMS
-from memory.retrieval import beside, places, rerank, speakers
-from memory.retrieval.arms import preferences as preference_arm
-from memory.retrieval.arms import topics as topic_arm
-from memory.retrieval.arms.searches import NAME_SEARCHES, VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
-from memory.retrieval.columns import candidates
-from memory.retrieval.columns.candidates import Found
+from memory.retrieval import candidates, rerank
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.load import Changes
-from memory.retrieval.columns.store import columns_for
 from memory.retrieval.fusion import SIGNALS, Ranking, rank
 from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped, list_dropped
-from memory.retrieval.places import PackedRow
 from memory.retrieval.question import Question
 from memory.retrieval.reading import SPREAD_WEIGHT, HitReader
 from memory.retrieval.recency import Succession
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
-from memory.retrieval.size import is_large
+from memory.retrieval.step_clock import StepClock
 from memory.types import Scope
-
-# The turns around this many of the best become candidates too.
-STRONG = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +61,7 @@ def retrieve(
 
     Raises ValueError if `arms` names no arm.
     """
-    clock = _Clock()
+    clock = StepClock()
     taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
     if taking_part.isdisjoint(ARMS):
         raise ValueError(
@@ -123,7 +108,7 @@ def first_stage(scope: Scope, question: Question) -> tuple[Ranking, list[Hit]]:
     The ranking does without `dated`, which is only known for hits.
     """
     taking_part = (*ARMS, *SIGNALS)
-    reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=_Clock(), collapse=True)
+    reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=StepClock(), collapse=True)
     return ranking, reader.hits
 
 
@@ -132,13 +117,13 @@ def _first_stage(
     question: Question,
     *,
     taking_part: Collection[str],
-    clock: _Clock,
+    clock: StepClock,
     collapse: bool,
     changes: Changes | None = None,
 ) -> tuple[HitReader, Ranking, AnswerEvidence]:
     """Ranks the candidates and reads the first step of them as hits; the evidence says what the namespace has for
     the question."""
-    ranking, evidence, kept = _rank(scope, question, taking_part, pool=rerank.pool_size(), clock=clock, changes=changes)
+    ranking, evidence, kept = _rank(scope, question, taking_part, clock=clock, changes=changes)
     dates = question.wants.when and "dated" in taking_part
     reader = HitReader(scope, question, ranking, dates=dates, collapse=collapse, kept=kept)
     with clock.step("read"):
@@ -151,112 +136,16 @@ def _rank(
     question: Question,
     taking_part: Collection[str],
     *,
-    pool: int,
-    clock: _Clock,
+    clock: StepClock,
     changes: Changes | None,
 ) -> tuple[Ranking, AnswerEvidence, KeptMemories | None]:
-    preferences: dict[str, float] = {}
-    if "preference" in taking_part and question.tells_preferences:
-        with clock.step("preferences"):
-            preferences = preference_arm.match(scope, question)
-    topics: dict[str, float] = {}
-    if "topic" in taking_part and question.ranks_topics:
-        with clock.step("topics"):
-            topics = topic_arm.match(scope, question)
-    kept = None
-    with columns_for(scope, question, changes) as held:
-        if held is not None:
-            columns, statistics = held
-            kept = columns.kept
-            with clock.step("columns"):
-                found = candidates.find(
-                    columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG,
-                    preferences=preferences, topics=topics,
-                )  # fmt: skip
-    if held is None:
-        found = _search(scope, question, taking_part, preferences, topics, pool=pool, clock=clock)
-    places, by_words = found.places, found.by_words
+    found, kept = candidates.find(
+        scope, question, taking_part=taking_part, pool=rerank.pool_size(), clock=clock, changes=changes
+    )
     with clock.step("fusion"):
-        ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
-    return ranking, evidence_of(found.question, places.candidates, by_words, ahead=ranking.ahead), kept
-
-
-def _search(
-    scope: Scope,
-    question: Question,
-    taking_part: Collection[str],
-    preferences: Mapping[str, float],
-    topics: Mapping[str, float],
-    *,
-    pool: int,
-    clock: _Clock,
-) -> Found:
-    """Finds the candidates by the retrievers in SQL. In a large namespace words are searched in parallel, if
-    possible."""
-    findings = Findings()
-
-    def run(searches: Sequence[Search]) -> None:
-        for search in searches:
-            if search.name in taking_part and search.applies(question):
-                with clock.step(search.name):
-                    search.find(scope, question, findings, pool)
-
-    is_apart = is_large(scope)
-    if is_apart:
-        question = question.naming(speakers.find_named(scope, question, ()))
-    of_words = _search_words_beside(scope, question, taking_part, pool=pool) if is_apart else None
-    if of_words is None:
-        run(WORD_SEARCHES)
-    if not is_apart:
-        question = question.naming(speakers.find_named(scope, question, findings.bm25))
-    run(NAME_SEARCHES)
-    # Waited for here, so that the dense retriever's time does not include it.
-    with clock.step("vector"):
-        _ = question.vector
-    run(VECTOR_SEARCHES)
-    read_by_words = None
-    if of_words is not None:
-        # The waiting time only: the rest of their time overlaps with the other searches.
-        with clock.step("lexical"):
-            found, read_by_words = of_words.result()
-        findings.take_words(found)
-    with clock.step("places"):
-        strong = _strong(question, findings) if "neighbours" in taking_part else []
-        read = places.read(
-            scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
-            preferences=preferences, topics=topics, strong=strong, by_words=read_by_words,
-        )  # fmt: skip
-    return Found(question, read, findings.by_words, findings.ranks)
-
-
-def _search_words_beside(
-    scope: Scope, question: Question, taking_part: Collection[str], *, pool: int
-) -> Future[tuple[Findings, PackedRow]] | None:
-    """Starts the searches by words in parallel, with the features of what they find; None if they do not run in
-    parallel."""
-    searches = [search for search in WORD_SEARCHES if search.name in taking_part and search.applies(question)]
-    if not searches:
-        return None
-
-    def work() -> tuple[Findings, PackedRow]:
-        findings = Findings()
-        for search in searches:
-            search.find(scope, question, findings, pool)
-        return findings, places.read_found(scope, question, findings.bm25)
-
-    return beside.begin(work)
-
-
-def _strong(question: Question, findings: Findings) -> list[str]:
-    """Returns the candidates that are likely to lend to their neighbours, by a first guess of their score."""
-    cosines, bm25 = findings.cosines, findings.bm25
-    best_cosine, best_bm25 = max(cosines.values(), default=0.0), max(bm25.values(), default=0.0)
-    of_dense = question.familiarity / 2 / best_cosine if best_cosine > 0 else 0.0
-    of_lexical = (1 - question.familiarity / 2) / best_bm25 if best_bm25 > 0 else 0.0
-    guess = {memory_id: of_dense * cosine for memory_id, cosine in cosines.items()}
-    for memory_id, score in bm25.items():
-        guess[memory_id] = guess.get(memory_id, 0.0) + of_lexical * score
-    return heapq.nlargest(STRONG, guess, key=guess.__getitem__)
+        ranking = rank(question, found.features, by_words=found.by_words, ranks=found.ranks, taking_part=taking_part)
+    evidence = evidence_of(found.question, found.features.candidates, found.by_words, ahead=ranking.ahead)
+    return ranking, evidence, kept
 
 
 def _judge_relevance(
@@ -270,16 +159,3 @@ def _judge_relevance(
         replace(hit, rank=rank, relevance=own, restated_by=restated.get(hit.id, []))
         for rank, (hit, own) in enumerate(zip(hits, relevance, strict=True), start=1)
     ]
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Measures the time of the enclosed code, and makes it a span."""
-        started = time.perf_counter()
-        with tracing.span(f"recall {name}"):
-            yield
-        self.laps[name] = round((time.perf_counter() - started) * 1000, 3)

@@ -10,7 +10,8 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
-from memory.retrieval import places, rerank
+from memory.retrieval import rerank
+from memory.retrieval.candidate_features import read_features
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.facts import match_facts_to_turns, put_turns_first
 from memory.retrieval.fusion import Candidate, Contribution, Ranking
@@ -136,10 +137,7 @@ class HitReader:
         return found
 
     def _measure(self, memory_id: uuid.UUID) -> Candidate | None:
-        found = places.read(
-            self._scope, self._question, cosines={}, bm25={}, mentions={str(memory_id): 0.0},
-            preferences={}, topics={}, strong=[],
-        )  # fmt: skip
+        found = read_features(self._scope, self._question, [str(memory_id)])
         self.outside += len(found.ids)
         return self._ranking.place_outside(memory_id, float(found.candidates.cosine[0])) if found.ids else None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory.retrieval import ivf
+from memory.retrieval import kmeans
 
 # From the mean similarity on, so much of the way to 1 is near enough to join a topic.
 NEAR_SHARE = 0.3
@@ -129,9 +129,9 @@ def split(vectors: np.ndarray) -> list[np.ndarray]:
 
 def _halve(vectors: np.ndarray) -> np.ndarray | None:
     """Which rows are in the second of two halves; None if they do not fall apart."""
-    centroids = ivf.train(vectors.astype(np.float32), 2)
+    centroids = kmeans.train(vectors.astype(np.float32), 2)
     if len(centroids) < 2:
         return None
-    second = np.asarray(ivf.assign(vectors.astype(np.float32), centroids)) == 1
+    second = np.asarray(kmeans.assign(vectors.astype(np.float32), centroids)) == 1
     least = max(1, int(SMALLEST_PART * len(vectors)))
     return second if least <= int(second.sum()) <= len(vectors) - least else None

@@ -41,7 +41,6 @@ _PARTS: Mapping[str, Words] = {
     "documents": gettext_lazy("Documents"),
     "summaries": gettext_lazy("Summaries"),
     "names": gettext_lazy("Names of entities"),
-    "ivf_lists": gettext_lazy("Lists of vectors"),
     "links": gettext_lazy("Links between memories"),
     "pairs": gettext_lazy("Pairs that were compared"),
     "quarantine": gettext_lazy("Quarantine"),

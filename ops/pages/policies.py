@@ -34,7 +34,6 @@ LABELS: dict[str, Words] = {
     "gate.injection": gettext_lazy("Injected orders"),
     "conflicts.settle": gettext_lazy("Settle conflicts"),
     "retrieval.relevance_floor": gettext_lazy("Floor of relevance"),
-    "index": gettext_lazy("Search of a large namespace"),
     "duplicates.collapse": gettext_lazy("Fold duplicates"),
     "decay.enabled": gettext_lazy("Memories decay"),
     "decay.floor": gettext_lazy("Floor of strength"),
@@ -70,8 +69,6 @@ LABELS: dict[str, Words] = {
     "budget.hard_tokens": gettext_lazy("Most tokens"),
 }
 CHOICES: dict[str, Words] = {
-    "ivf": gettext_lazy("By lists (IVF)"),
-    "hnsw": gettext_lazy("By an index of its own (HNSW)"),
     "off": gettext_lazy("Left as it is"),
     "redact": gettext_lazy("Blacked out"),
     "quarantine": gettext_lazy("Put in quarantine"),
@@ -89,7 +86,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("When a day begins"), ("timezone",)),
     (gettext_lazy("What is let in"), ("gate.",)),
     (gettext_lazy("What contradicts or repeats"), ("conflicts.", "duplicates.")),
-    (gettext_lazy("What counts as an answer"), ("retrieval.", "index")),
+    (gettext_lazy("What counts as an answer"), ("retrieval.",)),
     (gettext_lazy("What is forgotten"), ("decay.", "ttl_days", "legal_hold")),
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),

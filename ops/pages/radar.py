@@ -32,12 +32,9 @@ _ROLES: dict[str, Words] = {
 }
 _STEPS: dict[str, Words] = {
     "question": gettext_lazy("Read the question"),
-    "lexical": gettext_lazy("Search by words"),
-    "entities": gettext_lazy("Look up entities"),
+    "words": gettext_lazy("Search by words"),
     "vector": gettext_lazy("Wait for the vector"),
-    "dense": gettext_lazy("Search by meaning"),
-    "time": gettext_lazy("Search the time named"),
-    "places": gettext_lazy("Read the candidates' places"),
+    "meaning": gettext_lazy("Search by meaning"),
     "fusion": gettext_lazy("Fuse the scores"),
     "read": gettext_lazy("Read the texts"),
     "rerank": gettext_lazy("Rerank"),

@@ -16,7 +16,6 @@ from memory.models import (
     EntityAlias,
     EntityMention,
     EntityRelation,
-    IVFList,
     Memory,
     MemoryFeedback,
     MemoryLink,
@@ -46,12 +45,11 @@ CARRIED: dict[type[models.Model], set[str]] = {
     EntityRelation: {
         "memory_id", "subject_mention", "object_mention", "predicate", "detail", "valid_from", "valid_to",
     },
-    IVFList: {*lines.LIST},
     Memory: {*lines.MEMORY},
     MemoryFeedback: {*lines.FEEDBACK, "memory"},
     MemoryLink: {*lines.LINK},
     MemoryUpkeep: {*lines.UPKEEP, "memory"},
-    MemoryVector: {"memory", "passage", "embedding", "filed"},
+    MemoryVector: {"memory", "passage", "embedding"},
     MemoryVersion: {*lines.VERSION, "memory"},
     NamespacePolicy: {*lines.POLICY},
     Procedure: {*lines.PROCEDURE},
@@ -66,7 +64,6 @@ COLUMNS_LEFT_OUT: dict[type[models.Model], dict[str, str]] = {
     EntityMention: dict.fromkeys(("id", "occurred_at", "active"), MADE_ANEW),
     EntityRelation: dict.fromkeys(("id", "subject", "object", "active"), MADE_ANEW),
     Memory: dict.fromkeys(("content_hash", "terms", "length", "tokens", "embedded"), MADE_ANEW),
-    IVFList: {**dict.fromkeys(("codes", "refreshed_at"), MADE_ANEW), "model": OF_MANIFEST},
     MemoryVector: {"searchable": MADE_ANEW, "model": OF_MANIFEST},
     Procedure: {"id": "a number of this server: kind, name and version say which it is"},
     QuarantinedItem: {
@@ -81,7 +78,7 @@ COLUMNS_LEFT_OUT: dict[type[models.Model], dict[str, str]] = {
 TABLES_LEFT_OUT: dict[str, str] = {
     **dict.fromkeys(
         (
-            "memory_commonterm", "memory_corpus", "memory_entitypending", "memory_indexchange", "memory_ivfindex",
+            "memory_commonterm", "memory_corpus", "memory_entitypending", "memory_indexchange",
             "memory_namespacestat", "memory_posting", "memory_projectedmemory", "memory_projection",
             "memory_topicmember", "memory_topicnode", "memory_topictree",
         ),

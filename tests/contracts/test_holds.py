@@ -183,8 +183,6 @@ HARMLESS = {
     "memory/services/usage/budgets.py:give_back": ELSEWHERE,
     "memory/services/usage/budgets.py:forget_expired": ELSEWHERE,
     "memory/services/memories/follow_sources.py:_bring_back": MARKED,
-    "memory/services/index/ivf_lists.py:_remove": DERIVED,
-    "memory/services/index/ivf_lists.py:drop_codes": DERIVED,
     "ops/admin/saved_views.py:drop_view": ELSEWHERE,
     "ops/bulk.py:ask_to_undo": ELSEWHERE,
     "ops/bulk.py:carry_out": ELSEWHERE,

@@ -17,7 +17,7 @@ from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
 INDEX, AUDIT = "memory/services/index/", "memory/audit.py"
-# Vectors, postings, counters and IVF lists; which model is in use is the index's own business, too.
+# Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
 OWNERS = {
     model._meta.db_table: INDEX
     for model in apps.get_app_config("memory").get_models()
@@ -40,15 +40,13 @@ RECURSIVE = "a recursive query"
 MEMORY_READERS = {
     "memory/retrieval/arms/dense.py": COMPOSED,
     "memory/retrieval/arms/lexical.py": COMPOSED,
-    "memory/retrieval/arms/near_graph.py": COMPOSED,
     "memory/retrieval/arms/preferences.py": ONE_ROUND,
+    "memory/retrieval/candidate_features.py": ONE_ROUND,
     "memory/retrieval/columns/load.py": ONE_ROUND,
     "memory/retrieval/durable.py": ONE_ROUND,
     "memory/retrieval/hits.py": ONE_ROUND,
-    "memory/retrieval/places.py": ONE_ROUND,
+    "memory/retrieval/named_words.py": ONE_ROUND,
     "memory/retrieval/predicate.py": COMPOSED,
-    "memory/retrieval/retired.py": ONE_ROUND,
-    "memory/retrieval/speakers.py": ONE_ROUND,
     "memory/services/entities/extract.py": LOCKS,
     "memory/services/entities/links.py": JOINED,
     "memory/services/erasure/facts.py": LOCKS,

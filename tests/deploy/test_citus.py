@@ -20,15 +20,14 @@ from deploy.citus import distribute, tables
 from deploy.citus.partition import Unspreadable, name_part, partition
 from memory import tasks
 from memory.enums import ErasureStatus
-from memory.models import Erasure, IVFIndex, Job, Memory
+from memory.models import Erasure, Job, Memory
 from memory.postgresql import reach, row_security
 from memory.postgresql.base import open_connection
 from memory.retrieval import hnsw
 from memory.retrieval.columns import store
 from memory.services.backup import postgres
-from memory.services.index import common_terms, hnsw_indexes, ivf_lists
+from memory.services.index import common_terms, hnsw_indexes
 from memory.services.index.embedding_model import active_model
-from memory.services.index.upkeep import keep_up
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.jobs import lag, pacing
 from memory.services.usage import bookkeeper
@@ -445,30 +444,30 @@ def test_a_unique_index_without_the_namespace_is_refused(parted):
             partition(raw, parted.parts)
 
 
-@pytest.mark.parametrize("index", ["ivf", "hnsw"])
-def test_each_statement_of_a_search_in_a_large_namespace_touches_its_part(parted, alice, settings, monkeypatch, index):
+@pytest.mark.parametrize("namespaces", [0, 8])
+def test_each_statement_of_a_search_in_a_large_namespace_touches_its_part(
+    parted, alice, settings, monkeypatch, namespaces
+):
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 50
-    monkeypatch.setattr(ivf_lists, "FILE_AT_LEAST", 20)
+    settings.MEMOS_HNSW_NAMESPACES = namespaces
     monkeypatch.setattr(common_terms, "COMMON", 10)
     said = [f"The crate {n} in hall {n % 7} is as good as new." for n in range(80)]
     ingest_batch([(alice.scope, NewMemory(session="s1", role="user", text=text)) for text in said], now=timezone.now())
-    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {"index": index}})
     own = part_of(alice.scope.namespace_id, parted.parts)
     question = {"namespace": "alice", "query": "Which crate is in hall 3?"}
     now = timezone.now().isoformat()
 
     made = hnsw_indexes.keep_up(seconds=60).made
-    assert keep_up(now=timezone.now()).counted == 1
+    assert common_terms.keep_up() == 1
     with record(parted.tables, unexplained=UNEXPLAINED) as searched:
         for narrowed in ({}, {"filter": {"session_id": "s1"}}, {"as_of": now}, {"valid_at": now}):
             assert send(alice, "post", "/v1/search", question | narrowed).json()["hits"]
         send(alice, "post", "/v1/query", question)
 
-    assert made == (index == "hnsw")
-    assert bool(IVFIndex.objects.in_scope(alice.scope).exists()) == (index == "ivf")
+    assert made == bool(namespaces)
     assert [one for one in searched if _strays(one, own)] == []
     assert {"memory_posting", "memory_memoryvector"} <= set().union(*(one.touched for one in searched))
-    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {}})
+    settings.MEMOS_HNSW_NAMESPACES = 0
     assert hnsw_indexes.keep_up(seconds=60).dropped == made
 
 
@@ -476,7 +475,6 @@ def test_an_hnsw_index_is_of_the_part_that_has_the_namespace(parted, alice, sett
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 50
     items = [(alice.scope, NewMemory(session="s", role="user", text=f"crate {n} in hall {n % 7}")) for n in range(60)]
     ingest_batch(items, now=timezone.now())
-    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {"index": "hnsw"}})
 
     assert hnsw_indexes.keep_up(seconds=60).made == 1
     [place] = hnsw_indexes.list_ready()
@@ -487,7 +485,7 @@ def test_an_hnsw_index_is_of_the_part_that_has_the_namespace(parted, alice, sett
     assert table == name_part("memory_memoryvector", part_of(alice.scope.namespace_id, parted.parts))
     assert send(alice, "post", "/v1/search", {"namespace": "alice", "query": "crate 7"}).json()["hits"]
 
-    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {}})
+    settings.MEMOS_HNSW_NAMESPACES = 0
     assert hnsw_indexes.keep_up(seconds=60).dropped == 1
 
 

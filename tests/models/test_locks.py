@@ -170,7 +170,7 @@ FORMER = {
     Lock.BACKUP: ("%s::bigint", [0x6D656D6F_6261636B]),
     Lock.EMBEDDING: ("%s::bigint", [0x6D656D6F73]),
     Lock.ENTITIES: ("%s::bigint", [0x6D656D6F75]),
-    Lock.IVF_LISTS: ("%s::bigint", [0x6D656D6F74]),
+    Lock.COMMON_TERMS: ("%s::bigint", [0x6D656D6F74]),
     Lock.JUDGE: ("%s::bigint", [0x6D656D6A64]),
     Lock.SETTLE: ("%s::bigint", [0x6D656D7375]),
     Lock.SWEEP: ("%s::bigint", [0x7377656570]),

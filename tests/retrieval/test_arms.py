@@ -14,6 +14,7 @@ import pytest
 from memory import caches
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding.registry import provider_for
+from memory.retrieval import candidates, named_words
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
@@ -162,14 +163,14 @@ def test_an_archived_memory_is_not_found_and_a_restored_one_is(alice, remember):
 
 def test_a_memory_that_is_archived_during_the_search_is_left_out(alice, remember, monkeypatch):
     first, second = remember(alice, "green tea"), remember(alice, "green tea, twice")
-    whole = dense.search
+    whole = named_words.find_named_words
 
     def archived_meanwhile(*arguments: Any, **named: Any) -> Any:
         found = whole(*arguments, **named)
         Memory.objects.across_namespaces().filter(pk=first).update(state="archived")
         return found
 
-    monkeypatch.setattr(dense, "search", archived_meanwhile)
+    monkeypatch.setattr(candidates, "find_named_words", archived_meanwhile)
     hits = retrieve(alice.scope, asked("green tea"), top_k=5).hits
     assert [(str(hit.id), hit.rank) for hit in hits] == [(second, 1)]
 
@@ -208,11 +209,9 @@ def test_an_empty_namespace_has_no_hits(alice):
     found = retrieve(alice.scope, asked("anything"), top_k=5)
     assert (found.hits, found.considered) == ([], 0)
     assert set(found.milliseconds) == {
-        "lexical",
-        "entities",
+        "words",
         "vector",
-        "dense",
-        "places",
+        "meaning",
         "fusion",
         "read",
         "rerank",

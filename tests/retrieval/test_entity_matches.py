@@ -8,14 +8,21 @@ import uuid
 import pytest
 from django.utils import timezone
 
+from memory.models.sql import fetch
 from memory.retrieval import entity_matches as entity_matches_module
-from memory.retrieval.entity_matches import TOLD_OF, entity_matches
+from memory.retrieval.entity_matches import MATCHES, TOLD_OF, EntityMatch, name_keys, weigh
 from memory.retrieval.explain import reason
 from memory.retrieval.filters import parse
 from memory.services.entities import extract
 from memory.services.memories import edit
 from memory.services.recall.search import Ask, find
 from memory.types import system_access
+
+
+def entity_matches(scope, text):
+    parameters = {"namespace_id": scope.namespace_id, "keys": name_keys(text)}
+    rows = fetch(f"WITH {MATCHES} SELECT * FROM matches ORDER BY entity", parameters, prepared=False)
+    return [EntityMatch(*row) for row in rows]
 
 
 @pytest.fixture
@@ -80,7 +87,7 @@ def test_a_memory_is_found_by_another_name_of_whom_the_question_names(alice, wor
 
 def test_who_is_in_every_memory_tells_nothing(alice, world, monkeypatch):
     monkeypatch.setattr(entity_matches_module, "TOLD_OF", 2)
-    assert entity_matches_module.mentions(alice.scope, "Where does Caroline live?") == {}
+    assert weigh(entity_matches(alice.scope, "Where does Caroline live?")) == {}
 
 
 def test_a_filter_holds_for_mentions_too(alice, world):

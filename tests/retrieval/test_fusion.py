@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import idf
+from memory.retrieval.candidate_features import CandidateFeatures
 from memory.retrieval.fusion import (
     ARMS,
     CHANCE,
@@ -26,7 +27,6 @@ from memory.retrieval.fusion import (
     rank,
     word_evidence,
 )
-from memory.retrieval.places import Places
 from memory.retrieval.question import Question, Wants
 from tests.retrieval.candidates import candidates
 
@@ -51,8 +51,8 @@ def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
 def ranked(
     count: int, *, taking_part: Any = ARMS, question: Question | None = None, ranks: Any = None, **arrays: Any
 ) -> Ranking:
-    places = Places([key(number) for number in range(count)], candidates(count, **arrays))
-    return rank(question or asked(), places, by_words=ONE_WORD, ranks=ranks or {}, taking_part=taking_part)
+    features = CandidateFeatures([key(number) for number in range(count)], candidates(count, **arrays))
+    return rank(question or asked(), features, by_words=ONE_WORD, ranks=ranks or {}, taking_part=taking_part)
 
 
 def order(ranking: Ranking) -> list[int]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from memory.retrieval import speakers, users
+from memory.retrieval import users
+from memory.retrieval.named_words import find_named_words
+from memory.retrieval.question import Question
 from memory.services.entities.extract import index_namespace
 from memory.services.recall.search import Ask, questions
 from memory.text.names import speaker_key
 
 
-def named(tenant, text, ids=()):
+def ask(text: str) -> Question:
     (question,) = questions([Ask(text, 5, timezone.now())])
-    return speakers.find_named(tenant.scope, question, ids)
+    return question
+
+
+def named(tenant, question, *, by_words: bool = True):
+    taking_part = ("lexical",) if by_words else ()
+    return find_named_words(tenant.scope, question, taking_part=taking_part, limit=50, most_retired=0).speakers
 
 
 @pytest.mark.parametrize(
@@ -28,10 +35,11 @@ def named(tenant, text, ids=()):
     ],
 )
 def test_a_speaker_is_named_by_whole_words(alice, remember, text, found):
-    ids = [remember(alice, "Noted.", speaker=speaker) for speaker in ("Ann", "周航", "42", "")]
+    for speaker in ("Ann", "周航", "42", ""):
+        remember(alice, "Noted.", speaker=speaker)
 
-    assert named(alice, text, ids) == found
-    assert named(alice, text) == set()
+    assert named(alice, ask(text)) == found
+    assert named(alice, ask(text), by_words=False) == set()
 
 
 def test_another_name_of_a_speaker_names_the_speaker(alice, remember):
@@ -39,8 +47,8 @@ def test_another_name_of_a_speaker_names_the_speaker(alice, remember):
     remember(alice, "Mia is a friend.", speaker="陈凯")
     index_namespace(alice.scope, now=timezone.now())
 
-    assert named(alice, "Where does Mei live?") == {"mei", "林梅"}
-    assert named(alice, "Where does Mia live?") == set()
+    assert named(alice, ask("Where does Mei live?")) == {"mei", "林梅"}
+    assert named(alice, ask("Where does Mia live?")) == set()
 
 
 @pytest.mark.parametrize(
@@ -57,12 +65,12 @@ def test_a_user_is_named_by_the_display_name(alice, remember, text, found):
     for name, shown in (("u-17", "Mei Lin"), ("u-18", "林梅")):
         answer = alice.post("/v1/users", {"namespace": "alice", "name": name, "display_name": shown})
         assert answer.status_code == 201
-    ids = [remember(alice, "Noted.", speaker=speaker) for speaker in ("u-17", "u-18", "Mei Lin")]
-    (question,) = questions([Ask(text, 5, timezone.now())])
+    for speaker in ("u-17", "u-18", "Mei Lin"):
+        remember(alice, "The address is noted, 地址。", speaker=speaker)
 
-    named = speakers.find_named(alice.scope, users.add_names(alice.scope, question), ids)
+    speakers = named(alice, users.add_names(alice.scope, ask(text)))
 
-    assert (found is None and not named) or speaker_key(found or "") in named
+    assert (found is None and not speakers) or speaker_key(found or "") in speakers
 
 
 def test_a_display_name_of_another_namespace_names_nobody(alice, bob, remember):

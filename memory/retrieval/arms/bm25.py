@@ -1,4 +1,4 @@
-"""BM25: what a term is worth, and what one posting of it adds to a memory's score."""
+"""Computes BM25: the weight of a term, and what one posting of it adds to a memory's score."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from memory.text.question_frames import FRAME_TERMS, TERM_WORTH
 K1 = 0.9
 B = 0.6
 
+# `term_idf` as SQL, of a row with `term` and `holding`, under the `memories` of `c`; `framing` are the FRAME_TERMS.
+IDF = (
+    "ln(1 + (c.memories - least(holding, c.memories) + 0.5) / (holding + 0.5::float8)) "
+    f"* CASE WHEN term = ANY(%(framing)s::text[]) THEN {TERM_WORTH} ELSE 1 END"
+)
+
 
 def idf(*, holding: float, memories: float) -> float:
-    """The weight (> 0) of a term that `holding` of `memories` memories hold."""
+    """Computes the weight (> 0) of a term that `holding` of `memories` memories hold."""
     return math.log(1 + (memories - min(holding, memories) + 0.5) / (holding + 0.5))
 
 
 def term_idf(term: str, *, holding: float, memories: float) -> float:
-    """As `idf`, of a question's `term`: one that questions are made of counts TERM_WORTH."""
+    """Computes `idf` of a question's `term`: one that questions are made of counts TERM_WORTH."""
     return idf(holding=holding, memories=memories) * (TERM_WORTH if term in FRAME_TERMS else 1.0)
 
 
 def weight(idf: str, posting: str, mean_length: str) -> str:
-    """The SQL of one posting's score: `idf` and `mean_length` are expressions, `posting` names a row of postings."""
+    """Returns the SQL of one posting's score: `idf` and `mean_length` are expressions, `posting` names a row of
+    postings."""
     length = f"{1 - B} + {B}::float8 * {posting}.length / {mean_length}"
     return f"{idf} * {posting}.frequency * {K1 + 1}::float8 / ({posting}.frequency + {K1}::float8 * ({length}))"

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from memory.retrieval import entity_matches
 from memory.retrieval.arms import WordHits
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL, TIME_POOL
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL, STRONG, TIME_POOL, CandidateFeatures, Found
 from memory.retrieval.columns.columns import Columns, TermStatistics
-from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import TURNS_AROUND, Candidates
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Holds candidates and the retrievers' values for them, like `Findings` and `places.read` of the SQL retrievers.
-    `question`: the question, with the speakers that it names."""
-
-    question: Question
-    places: Places
-    by_words: WordHits
-    ranks: dict[str, dict[str, int]]
 
 
 def find(
@@ -35,15 +22,13 @@ def find(
     *,
     taking_part: Collection[str],
     pool: int,
-    strong: int,
     preferences: Mapping[str, float],
     topics: Mapping[str, float],
 ) -> Found:
     """Finds the candidates of a question without a predicate; `pool`: the least number of memories from each retriever.
 
     `preferences`: how well the preferences to be shown fit the request; `topics`: the nearness of the nearest topics'
-    memories. `strong`: for this many of the best, by a first guess, the turns around them in their sessions become
-    candidates too.
+    memories.
     """
     question = question.naming(columns.speakers_named(question.name_keys))
     size = len(columns)
@@ -81,7 +66,7 @@ def find(
     pairs = np.zeros((0, 3), np.int64)
     if "neighbours" in taking_part:
         likely = _distinct(np.concatenate([near, worded]), size)
-        pairs = columns.around(_strongest(question, likely, cosine, bm25, strong), turns=TURNS_AROUND)
+        pairs = columns.around(_strongest(question, likely, cosine, bm25), turns=TURNS_AROUND)
         found = np.concatenate([found, pairs[:, 1]])
     rows = _distinct(found, size)
     rows = rows[columns.alive[rows]]
@@ -101,7 +86,7 @@ def find(
         _renumber_pairs(pairs, rows, size),
     )
     candidates = _candidates(columns, question, rows, found_here)
-    return Found(question, Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
+    return Found(question, CandidateFeatures([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
 
 
 def _distinct(rows: np.ndarray, size: int) -> np.ndarray:
@@ -129,8 +114,8 @@ def _in_span(occurred: np.ndarray, question: Question) -> np.ndarray:
     return inside
 
 
-def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: np.ndarray, strong: int) -> np.ndarray:
-    """Returns the `strong` rows that are likely to lend to their neighbours, as `pipeline` guesses them."""
+def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: np.ndarray) -> np.ndarray:
+    """Returns the STRONG rows that are likely to lend to their neighbours, as the statement guesses them."""
     if not len(rows):
         return rows
     best_cosine, best_bm25 = cosine[rows].max(), bm25[rows].max()
@@ -139,9 +124,9 @@ def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: n
         guess += question.familiarity / 2 / best_cosine * cosine[rows]
     if best_bm25 > 0:
         guess += (1 - question.familiarity / 2) / best_bm25 * bm25[rows]
-    if len(rows) <= strong:
+    if len(rows) <= STRONG:
         return rows
-    best: np.ndarray = rows[np.argsort(-guess, kind="stable")[:strong]]
+    best: np.ndarray = rows[np.argsort(-guess.astype(np.float32), kind="stable")[:STRONG]]
     return best
 
 

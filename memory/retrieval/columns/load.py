@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from memory.enums import MemoryState, Role
 from memory.models.sql import fetch, uuid_array
 from memory.postgresql.base import open_connection
+from memory.retrieval.candidate_features import QUESTION_TOKENS
 from memory.retrieval.columns.columns import Columns, Row, TermStatistics
 from memory.retrieval.columns.terms import TermIndex
-from memory.retrieval.places import QUESTION_TOKENS
 
 # What transactions that the snapshot `seen` did not see have changed; rows before `oldest` it did see.
 CHANGES = """(

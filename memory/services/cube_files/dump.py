@@ -16,12 +16,10 @@ from psycopg import IsolationLevel
 
 from memory import ledger
 from memory.enums import EmbeddingState
-from memory.models import EmbeddingModel, IVFList, Memory
+from memory.models import EmbeddingModel, Memory
 from memory.services.cube_files import lines
 from memory.services.cube_files.archive import CubeWriter
 from memory.services.cube_files.manifest import Manifest
-from memory.services.index.ivf_lists import Place
-from memory.services.index.ivf_transfer import FiledVectors
 from memory.services.tenancy.policy import governing
 from memory.types import Scope
 
@@ -59,16 +57,9 @@ def write_cube(
         writer.write("sessions", lines.sessions(scope))
         writer.write("documents", lines.documents(scope))
         writer.write("names", lines.names(scope))
-        filed = None
-        # More lists than memories are left after most were deleted, until the worker joins them.
-        if model and 0 < IVFList.objects.in_scope(scope).filter(model=model).count() <= total:
-            filed = FiledVectors(Place(scope.namespace_id, model.pk))
-            writer.write("ivf_lists", lines.ivf_lists(scope, model_id=model.pk))
         writer.write(
             "memories",
-            lines.memories(
-                scope, model_id=model.pk if model else None, filed=filed, report=lambda done: report(done, total)
-            ),
+            lines.memories(scope, model_id=model.pk if model else None, report=lambda done: report(done, total)),
         )
         writer.write("links", lines.links(scope))
         writer.write("pairs", lines.pairs(scope))

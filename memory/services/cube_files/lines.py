@@ -26,7 +26,6 @@ from memory.models import (
     EntityMention,
     EntityRelation,
     EntityWatermark,
-    IVFList,
     Memory,
     MemoryFeedback,
     MemoryLink,
@@ -41,7 +40,6 @@ from memory.models import (
     StaleSource,
     UnsurePair,
 )
-from memory.services.index.ivf_transfer import FiledVectors
 from memory.types import Scope
 
 PAGE = 500
@@ -56,7 +54,6 @@ DOCUMENT = (
 )  # fmt: skip
 NAME = ("id", "key", "variant", "name", "kind", "weight", "spoke", "first_word", "last_word", "link", "stated_in")
 ENTITY = ("id", "name", "kind", "merged_into", "created_at")
-LIST = ("number", "centroid", "size", "unsplit_size")
 MEMORY = (
     "id", "session", "turn", "role", "speaker", "text", "context", "metadata", "importance", "tier", "state",
     "occurred_at", "created_at", "valid_from", "valid_to", "superseded_by", "superseded_at", "retired_spans", "pinned",
@@ -118,24 +115,14 @@ def names(scope: Scope) -> Iterator[Line]:
                 yield {**_pick(alias, NAME), "home": found[alias.home], "entity": found[alias.entity]}
 
 
-def ivf_lists(scope: Scope, *, model_id: int) -> Iterator[Line]:
-    """IVF lists by number, the centroids as 16-bit floats (little-endian) in base64. Which vectors they hold is told
-    with these.
-    """
-    for page in _cut(IVFList.objects.in_scope(scope).filter(model_id=model_id).defer("codes"), "number"):
-        for one in page:
-            yield {**_pick(one, LIST), "centroid": base64.b64encode(one.centroid).decode()}
-
-
 def memories(
     scope: Scope,
     *,
     model_id: int | None,
-    filed: FiledVectors | None = None,
     report: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Line]:
-    """Memories by session and turn, with the vectors of a model if one is named and, if `filed` knows them, the numbers
-    of the lists that hold these (null: none does). `report` is told how many so far.
+    """Yields memories by session and turn, with the vectors of a model if one is named. `report` is told how many so
+    far.
     """
     rows = Memory.objects.in_scope(scope).defer("terms").order_by("session", "turn")
     last: tuple[str, int] | None = None
@@ -145,7 +132,7 @@ def memories(
         # The first condition alone is one of the index that is walked.
         within = Q() if last is None else Q(session__gte=last[0])
         page = list(rows.filter(within & behind)[:PAGE])
-        yield from _describe(scope, page, model_id, filed)
+        yield from _describe(scope, page, model_id)
         done += len(page)
         report(done)
         if len(page) < PAGE:
@@ -199,7 +186,7 @@ def audit_events(scope: Scope) -> Iterator[Line]:
         last = page[-1]["id"]
 
 
-def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None, filed: FiledVectors | None) -> Iterator[Line]:
+def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Iterator[Line]:
     ids = [memory.pk for memory in page]
     read: dict[str, dict[str, Any]] = {
         row["name"]: dict(row)
@@ -222,7 +209,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None, filed:
         for one in own:
             one["version"] = versions_of.get(one["document_key"], 0)
     mentions, relations = _list_names(scope, ids)
-    vectors, of_lists = _vectors(scope, ids, model_id, filed)
+    vectors = _vectors(scope, ids, model_id)
     for memory in page:
         line = _pick(memory, MEMORY)
         of_session = read.get(memory.session, {})
@@ -240,7 +227,6 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None, filed:
             "mentions": mentions.get(memory.pk),
             "relations": relations.get(memory.pk),
             "vectors": vectors.get(memory.pk),
-            "lists": of_lists.get(memory.pk),
         }
         yield {**line, **{name: value for name, value in belongings.items() if value}}
 
@@ -278,28 +264,15 @@ def _list_names(
     return mentions, relations
 
 
-def _vectors(
-    scope: Scope, ids: Sequence[uuid.UUID], model_id: int | None, filed: FiledVectors | None
-) -> tuple[dict[uuid.UUID, list[str]], dict[uuid.UUID, list[int | None]]]:
-    """By memory, the vectors of its passages in their order, as 16-bit floats (little-endian) in base64; and of those
-    that have some in lists, the number of each vector's list.
-    """
+def _vectors(scope: Scope, ids: Sequence[uuid.UUID], model_id: int | None) -> dict[uuid.UUID, list[str]]:
+    """Returns by memory the vectors of its passages in their order, as 16-bit floats (little-endian) in base64."""
     found: dict[uuid.UUID, list[str]] = defaultdict(list)
-    numbers: dict[uuid.UUID, list[int | None]] = defaultdict(list)
     if model_id is None:
-        return found, numbers
+        return found
     rows = MemoryVector.objects.in_scope(scope).filter(model_id=model_id, memory_id__in=ids)
-    ordered = rows.order_by("memory_id", "passage").values_list("memory_id", "embedding", "filed")
-    read = [(memory_id, np.asarray(embedding, dtype="<f2"), is_filed) for memory_id, embedding, is_filed in ordered]
-    for memory_id, vector, _ in read:
-        found[memory_id].append(base64.b64encode(vector.tobytes()).decode())
-    if filed is not None and read:
-        of_lists = filed.find(
-            [one for one, _, _ in read], np.stack([vector for _, vector, _ in read]).astype(np.float32)
-        )
-        for (memory_id, _, is_filed), number in zip(read, of_lists, strict=True):
-            numbers[memory_id].append(number if is_filed else None)
-    return found, {memory_id: own for memory_id, own in numbers.items() if any(own)}
+    for memory_id, embedding in rows.order_by("memory_id", "passage").values_list("memory_id", "embedding"):
+        found[memory_id].append(base64.b64encode(np.asarray(embedding, dtype="<f2").tobytes()).decode())
+    return found
 
 
 def _by_memory(

@@ -24,7 +24,6 @@ from memory.models import (
     Condensation,
     Document,
     EntityAlias,
-    IVFList,
     MemoryLink,
     NamespacePolicy,
     QuarantinedItem,
@@ -137,29 +136,6 @@ class CubeLoader:
         sessions = self._context.read(lines, lambda line: rows.read_session(line, self._context.ids), BatchReport())
         left_out = len(sessions) - take_over_ends(self._context.scope, sessions)
         report.counts.update({NEW: -left_out, LEFT_OUT: left_out})
-
-    def _load_ivf_lists(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        """Makes them, empty: vectors come with their memories. Left out are those of another model, and where a
-        namespace of as many memories has none.
-        """
-        arriving, dimensions = self._context.lists, self._context.dimensions
-        if arriving is None or dimensions is None:
-            report.counts[LEFT_OUT] += len(lines)
-            return
-        lists = self._read_lists(lines, dimensions, report)
-        new, present, left_out = arriving.take_over(lists, dry_run=self._context.dry_run, now=now)
-        report.counts.update({NEW: new, PRESENT: present, LEFT_OUT: left_out})
-
-    def _load_ivf_list_ends(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        arriving, dimensions = self._context.lists, self._context.dimensions
-        if arriving is not None and dimensions is not None and not self._context.dry_run:
-            # What cannot be read was counted before.
-            arriving.finish(self._read_lists(lines, dimensions, BatchReport()))
-
-    def _read_lists(self, lines: Lines, dimensions: int, report: BatchReport) -> list[IVFList]:
-        return self._context.read(
-            lines, lambda line: rows.read_list(line, self._context.ids, dimensions=dimensions), report
-        )
 
     def _load_links(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         links = self._read_ends(lines, rows.read_link, ("memory_id", "other_id"), report)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.conf import settings
-
 from memory.enums import CubeIds
 from memory.services.cube_files.archive import CubeReader
 from memory.services.cube_files.column_values import IdMap, UnreadableLine, check_line
 from memory.services.cube_files.load_options import LoadOptions
-from memory.services.cube_files.manifest import Manifest
 from memory.services.erasure.erased_before import ErasedBefore
-from memory.services.index.ivf_transfer import ArrivingLists
 from memory.services.ingestion.take_over import find_model
 from memory.types import Scope
 
@@ -42,8 +37,7 @@ class BatchReport:
 class LoadContext:
     """A file that is loaded into a namespace; with `dry_run` it is said only what would be done.
 
-    `model_id` and `dimensions` are of the file's vectors where they are of the model in use here, else None; `lists`
-    what takes their IVF lists over, if they have some.
+    `model_id` and `dimensions` are of the file's vectors where they are of the model in use here, else None.
     """
 
     def __init__(self, scope: Scope, reader: CubeReader, options: LoadOptions, *, ids: CubeIds, dry_run: bool) -> None:
@@ -62,7 +56,6 @@ class LoadContext:
         model = manifest.model if reader.is_trusted else None
         self.model_id = find_model(**model) if model else None
         self.dimensions = int(model["dimensions"]) if model and self.model_id is not None else None
-        self.lists = _open_lists(scope, self.model_id, manifest)
 
     def read(self, lines: Lines, read: Callable[[dict[str, Any]], Value], report: BatchReport) -> list[Value]:
         """What `read` makes of the lines; those that it cannot read are reported."""
@@ -75,12 +68,3 @@ class LoadContext:
                 report.counts[UNREADABLE] += 1
                 report.faults.append({"place": f"line {number}", "reason": str(fault)[:200]})
         return found
-
-
-def _open_lists(scope: Scope, model_id: int | None, manifest: Manifest) -> ArrivingLists | None:
-    part = manifest.parts.get("ivf_lists")
-    is_large = manifest.count("memories") > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
-    if part is None or model_id is None or not is_large:
-        return None
-    # The same in each run of the load.
-    return ArrivingLists(scope, model_id, uuid.UUID(hex=part.sha256[:32]), uuid.UUID(hex=part.sha256[32:]))

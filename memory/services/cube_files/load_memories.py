@@ -12,7 +12,6 @@ from memory.services.cube_files.load_context import ERASED, LEFT_OUT, NEW, Batch
 from memory.services.cube_files.memory_line import ReadMemory, read_memory
 from memory.services.entities.take_over import take_over_mentions
 from memory.services.erasure.erased_before import BroughtMemory
-from memory.services.index.ivf_transfer import FiledPassage
 from memory.services.ingestion.take_over import Arrival, count_outcomes, decide, take_over
 from memory.services.memories.take_over import (
     take_over_opinions,
@@ -34,8 +33,6 @@ def load_memories(context: LoadContext, lines: Lines, report: BatchReport, *, no
         stored = {one.memory.pk for one in take_over(context.scope, arrivals, model_id=context.model_id, now=now)}
         new = [one for one in found if one.arriving.memory.pk in stored]
         _store_histories(context, new)
-        if context.lists is not None:
-            context.lists.file([passage for one in new for passage in _list_filed(one)])
     report.counts.update(count_outcomes(arrivals))
     let_in = {one.memory.pk for one in arrivals if one.outcome in (Arrival.NEW, Arrival.REDACTED)}
     report.holds[NEW if context.takes_holds else LEFT_OUT] += len(held & let_in)
@@ -96,15 +93,6 @@ def _store_histories(context: LoadContext, found: Sequence[ReadMemory]) -> None:
     for one in chunks:
         one.names.read = not one.arriving.changed
     take_over_mentions(context.scope, [one.names for one in chunks])
-
-
-def _list_filed(read: ReadMemory) -> list[FiledPassage]:
-    """The vectors of a memory that were in lists; none where the gate has changed what they were made of."""
-    return [
-        FiledPassage(read.arriving.memory.pk, passage, vector, number)
-        for passage, (vector, number) in enumerate(zip(read.arriving.vectors, read.lists, strict=False))
-        if number is not None
-    ]
 
 
 def _tell(identity: str, session: str, outcome: str, why: str) -> dict[str, Any]:

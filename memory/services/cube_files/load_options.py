@@ -16,13 +16,11 @@ from memory.types import Scope
 
 # Where sessions end: the part of sessions, read once more.
 SESSION_ENDS = "session_ends"
-# When all vectors are in their lists: the part of lists, read once more.
-LIST_ENDS = "ivf_list_ends"
-_READ_AGAIN = {SESSION_ENDS: "sessions", LIST_ENDS: "ivf_lists"}
+_READ_AGAIN = {SESSION_ENDS: "sessions"}
 # What names nothing else comes first; what would change the gate that the rest passes comes last. Sessions are counted
-# before memories make them, and end where they did when these are there. Lists are there before their vectors.
+# before memories make them, and end where they did when these are there.
 STEPS = (
-    "documents", "names", "sessions", "ivf_lists", "memories", LIST_ENDS, SESSION_ENDS, "links", "pairs", "summaries",
+    "documents", "names", "sessions", "memories", SESSION_ENDS, "links", "pairs", "summaries",
     "quarantine", "audit", "procedures", "policies",
 )  # fmt: skip
 # So many memories of the file are looked up to know whether their ids are another namespace's.
@@ -60,7 +58,7 @@ def part_of(step: str) -> str:
 
 
 def count_lines(reader: CubeReader, steps: Sequence[str]) -> int:
-    """How many lines the steps deal with: those of sessions and lists twice."""
+    """How many lines the steps deal with: those of sessions twice."""
     return sum(reader.manifest.parts[part_of(step)].lines for step in steps)
 
 

@@ -54,8 +54,6 @@ class ReadMemory:
     feedback: list[MemoryFeedback] = field(default_factory=list)
     upkeep: MemoryUpkeep | None = None
     document_version: int = 0
-    # Of each vector, the number of the list that holds it.
-    lists: list[int | None] = field(default_factory=list)
 
 
 def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory:
@@ -108,7 +106,6 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
     _find_unsearched(read)
     if dimensions is not None:
         read.arriving.vectors = [_read_vector(one, dimensions) for one in list_values(line, "vectors")]
-        read.lists = _read_lists(line, vectors=len(read.arriving.vectors))
     return read
 
 
@@ -185,15 +182,6 @@ def _find_unsearched(read: ReadMemory) -> None:
     read.arriving.names = {name for one in in_force for name in one.names}
     if len(read.arriving.names) > _MOST_TERMS:
         raise UnreadableLine(f"it is found by more than {_MOST_TERMS} terms of its retired statements")
-
-
-def _read_lists(line: Line, *, vectors: int) -> list[int | None]:
-    numbers = list_values(line, "lists")
-    if numbers and len(numbers) != vectors:
-        raise UnreadableLine("lists are not one for each vector")
-    if not all(one is None or (type(one) is int and 0 < one <= _LARGEST_LIST) for one in numbers):
-        raise UnreadableLine("a list's number is none that a list has")
-    return numbers
 
 
 def _read_vector(value: Any, dimensions: int) -> np.ndarray:

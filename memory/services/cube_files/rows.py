@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Any
 
-import numpy as np
 import orjson
 
 from memory.kinds import SESSION_PREFIX
@@ -16,7 +13,6 @@ from memory.models import (
     Document,
     Entity,
     EntityAlias,
-    IVFList,
     MemoryLink,
     NamespacePolicy,
     Procedure,
@@ -50,21 +46,6 @@ def read_document(line: Line, ids: IdMap) -> Document:
 def read_session(line: Line, ids: IdMap) -> Session:
     """Where a session ended. Raises UnreadableLine."""
     return read_row(Session, line, lines.SESSION, ids, changed=set())
-
-
-def read_list(line: Line, ids: IdMap, *, dimensions: int) -> IVFList:
-    """An IVF list without its codes; its size is how many it had. Raises UnreadableLine."""
-    one = read_row(IVFList, line, lines.LIST, ids, changed={"centroid"})
-    if one.number < 1 or one.size < 0 or one.unsplit_size < 0:
-        raise UnreadableLine("its number or size is none that a list has")
-    try:
-        one.centroid = base64.b64decode(line.get("centroid", ""), validate=True)
-        centroid = np.frombuffer(one.centroid, dtype="<f2")
-    except (binascii.Error, TypeError, ValueError):
-        raise UnreadableLine("centroid is not what it should be") from None
-    if centroid.shape != (dimensions,) or not np.isfinite(centroid).all():
-        raise UnreadableLine("centroid has not as many numbers as the model makes")
-    return one
 
 
 def read_name(line: Line, ids: IdMap) -> tuple[EntityAlias, Entity, Entity]:

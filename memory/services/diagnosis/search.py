@@ -81,17 +81,17 @@ def vectors() -> Finding:
 
 
 def hnsw_indexes() -> Finding:
-    """Whether the namespaces that have chosen an HNSW index have one that searches use."""
+    """Checks whether the large namespaces have an HNSW index that searches use."""
     name, state = "HNSW indexes", indexes.look()
     if state.left_out:
-        what = f"{len(state.left_out)} namespaces have chosen one, and as many as may have one already"
-        return Finding(WARN, name, what, "raise MEMOS_HNSW_NAMESPACES, or set their policy back to index: ivf")
+        what = f"{len(state.left_out)} large namespaces have none: as many as may have one already"
+        return Finding(WARN, name, what, "raise MEMOS_HNSW_NAMESPACES; until then all their vectors are compared")
     if missing := [place for place in state.wanted if place not in state.valid]:
         what = f"{len(missing)} of {len(state.wanted)} are not whole yet; their namespaces are searched without"
         return Finding(
             WARN, name, what, f"the worker makes them, one at a time; `manage.py jobs` has why not; {START_WORKER}"
         )
-    return Finding(OK, name, f"{len(state.wanted)}, all whole" if state.wanted else "none chosen")
+    return Finding(OK, name, f"{len(state.wanted)}, all whole" if state.wanted else "no namespace needs one")
 
 
 def reranking() -> Finding:

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import Q
 from django_q.models import Failure, OrmQ
 
-from memory.models import ErasedMemory, IVFIndex, Memory, RelevanceJudgement
+from memory.models import ErasedMemory, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.services.activation.erased import list_held
 from memory.services.entities import extract
@@ -69,7 +69,7 @@ from memory.services.erasure.text_sql import (
     USAGE_DAYS,
     WEBHOOK_ANSWERS,
 )
-from memory.services.index import entries, ivf_lists
+from memory.services.index import entries
 from memory.services.index import erased as index_rows
 from memory.services.jobs import queue
 from memory.services.tree import erased as tree_rows
@@ -107,13 +107,7 @@ def _count_judgements(erased: Erased) -> int:
 
 
 def _clear_memories(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
-    return entries.remove_memories(erased.scope, memory_ids=memory_ids, now=now)
-
-
-def _count_codes(erased: Erased) -> int:
-    if not IVFIndex.objects.in_scope(erased.scope).exists():
-        return 0
-    return ivf_lists.count_codes(erased.scope, erased.ids())
+    return entries.remove_memories(erased.scope, memory_ids=memory_ids)
 
 
 def _list_gone_sessions(erased: Erased) -> set[str]:
@@ -255,7 +249,6 @@ HOLDERS: tuple[Holder, ...] = (
             f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {KEPT_ANSWERS})"
         ),
     ),
-    Holder("memory_ivflist", _count_codes),
     Holder(
         "memory_projection",
         count_with(f"SELECT count(*) FROM {PROJECTIONS}"),
@@ -359,7 +352,6 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_usererasure": "the receipt of a user's erasure",
     "memory_usernamespace": "ids",
     "memory_upkeepmark": "how far background work has come",
-    "memory_ivfindex": "that a namespace has lists of vectors",
     "memory_webhook": "an address, types of events, encrypted secrets: what operators set",
     "memory_writesofday": "a number of memories",
     "django_q_schedule": "what runs by the clock",

@@ -36,7 +36,7 @@ from memory import audit, ledger
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.ledger import LedgerUnavailable
-from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory
+from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, Erasure, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.sql import read_clock
 from memory.services.activation.erased import drop_held
@@ -47,7 +47,6 @@ from memory.services.erasure.holder import Erased, Sweep
 from memory.services.erasure.holders import CACHES, HOLDERS, drop_dumps
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
-from memory.services.index import ivf_lists
 from memory.services.index.recount import differences
 from memory.services.jobs import queue
 from memory.services.memories import recompare
@@ -143,8 +142,9 @@ class _Run:
             self._in_time()
         while self._step(lambda row: sessions.settle(erased)):
             self._in_time()
-        waits = [_barrier(), *self._sweep()]
-        waits.append(unlearn(erased.scope, erasure_id=erased.id, now=self._now()))
+        barrier = _barrier()
+        self._sweep()
+        waits = [barrier, unlearn(erased.scope, erasure_id=erased.id, now=self._now())]
         found_after = erasure_proof.count_found(erased, asked)
         self._keep_search(searched=len(asked), before=found_before, after=found_after)
         for made in sessions.rebuild(erased, now=self._now):
@@ -215,19 +215,10 @@ class _Run:
         recompare.ask_of_authors(self._erased.scope.namespace_id, ids)
         return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})
 
-    def _sweep(self) -> list[str]:
+    def _sweep(self) -> None:
         for holder in HOLDERS:
             if holder.sweep is not None:
                 self._step(partial(self._run_sweep, holder.name, holder.sweep))
-        if not IVFIndex.objects.in_scope(self._erased.scope).exists():
-            return []
-        with try_lock(Lock.IVF_LISTS) as mine:
-            if not mine:
-                return ["The upkeep of large namespaces is at the IVF lists."]
-            self._step(
-                lambda row: Counter({"memory_ivflist": ivf_lists.drop_codes(self._erased.scope, self._erased.ids())})
-            )
-        return []
 
     def _run_sweep(self, name: str, sweep: Sweep, row: Erasure) -> Counter[str]:
         done = sweep(self._erased)

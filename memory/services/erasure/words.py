@@ -82,8 +82,6 @@ EXEMPT: dict[str, str] = {
     "memory_embeddingmodel": "names of models",
     "memory_idempotencyrecord.memory_ids": "ids",
     "memory_importpart.data": _PACKED,
-    "memory_ivflist.centroid": "means of vectors",
-    "memory_ivflist.codes": "codes of vectors, counted by their holder",
     "memory_memory.content_hash": _HASHES,
     "memory_memory.terms": "the words of `text`, which is looked through",
     "memory_namespace": "names and descriptions that operators gave",

@@ -9,7 +9,6 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Self
 
 from django.db import connection
@@ -26,7 +25,6 @@ from memory.models import (
     Session,
 )
 from memory.models.sql import vector_array
-from memory.services.index import ivf_lists
 from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.insert import MAX_FREQUENCY
 from memory.services.tenancy import holds
@@ -238,13 +236,13 @@ _REMOVE_MEMORIES = _REMOVE.format(
 )
 
 
-def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
+def remove_session(scope: Scope, *, session: str) -> int:
     """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact.
 
     In the caller's transaction. Raises Conflict when one of them is under a legal hold.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
-    removed = _remove(_REMOVE_SESSION, scope, memories, now=now, session=session)
+    removed = _remove(_REMOVE_SESSION, scope, memories, session=session)
     # Its turns begin at 1 again.
     EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
     Session.objects.in_scope(scope).filter(name=session).update(
@@ -253,31 +251,26 @@ def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     return removed
 
 
-def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:
+def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID]) -> int:
     """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
     chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents)
     memories = Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
-    return _remove(_REMOVE_CHUNKS, scope, memories, now=now, documents=list(documents))
+    return _remove(_REMOVE_CHUNKS, scope, memories, documents=list(documents))
 
 
-def remove_memories(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
+def remove_memories(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
     """Deletes memories by their ids, as `remove_session` does."""
     memories = Memory.objects.in_scope(scope).filter(pk__in=memory_ids)
-    return _remove(_REMOVE_MEMORIES, scope, memories, now=now, memory_ids=list(memory_ids))
+    return _remove(_REMOVE_MEMORIES, scope, memories, memory_ids=list(memory_ids))
 
 
-def _remove(
-    statement: str, scope: Scope, memories: QuerySet[Memory], *, now: datetime, **what: str | list[uuid.UUID]
-) -> int:
+def _remove(statement: str, scope: Scope, memories: QuerySet[Memory], **what: str | list[uuid.UUID]) -> int:
     """Runs `statement`, which deletes `memories`."""
     holds.lock_free(scope.namespace_id, memories)
     parameters: dict[str, Any] = {"namespace_id": scope.namespace_id, "active": MemoryState.ACTIVE.value, **what}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        removed = int(cursor.fetchone()[0])
-    if removed:
-        ivf_lists.refresh_soon(scope, now=now)
-    return removed
+        return int(cursor.fetchone()[0])
 
 
 def change_counts(changes: Mapping[int, tuple[int, int]]) -> None:

@@ -1,7 +1,7 @@
-"""Makes and drops pgvector's HNSW indexes: one of the searchable vectors of each large namespace that has chosen it.
+"""Makes and drops pgvector's HNSW indexes: one of the searchable vectors of each large namespace and model.
 
 The worker does it, as the login that owns the tables: the roles of requests and jobs own nothing. Nobody waits for it.
-A search uses an index from when it is whole, and the IVF lists or all vectors before and after.
+A search uses an index from when it is whole, and compares all vectors before and after.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import select
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.conf import settings
@@ -24,9 +24,7 @@ from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
 from memory.models.locks import Lock, try_lock_in_session
 from memory.retrieval import hnsw
-from memory.services.index.ivf_lists import Place
 from memory.services.index.sizes import list_large
-from memory.services.tenancy import index_choice
 
 log = logging.getLogger("memos.hnsw")
 
@@ -39,6 +37,14 @@ KEPT_SHARE = 0.5
 RETRY_SECONDS = 3600.0
 # A vector of half precision with its links, as the build has it in memory.
 _BYTES_EACH = 2.5
+
+
+class Place(NamedTuple):
+    """Names a namespace and the model of its vectors."""
+
+    namespace_id: int
+    model_id: int
+
 
 _began: Cache[Place, float] = for_seconds(RETRY_SECONDS)
 
@@ -55,7 +61,8 @@ SELECT tableoid::regclass::text FROM memory_memoryvector WHERE namespace_id = %s
 
 @dataclass(frozen=True, slots=True)
 class HnswReport:
-    """What a run did: indexes made and dropped; whether one is still being made or dropped, by this run or another."""
+    """Says what a run did: indexes made and dropped; whether one is still being made or dropped, by this run or
+    another."""
 
     made: int = 0
     dropped: int = 0
@@ -64,8 +71,8 @@ class HnswReport:
 
 @dataclass(frozen=True, slots=True)
 class HnswIndexes:
-    """Which indexes there should be, and which there are; `valid`: those that searches use. `left_out`: namespaces that
-    have none because MEMOS_HNSW_NAMESPACES others do."""
+    """Lists the indexes that there should be and those that there are; `valid`: those that searches use. `left_out`:
+    namespaces that have none because MEMOS_HNSW_NAMESPACES others do."""
 
     wanted: list[Place]
     valid: set[Place]
@@ -113,7 +120,7 @@ def keep_up(*, seconds: float) -> HnswReport:
 
 
 def look() -> HnswIndexes:
-    """Which indexes there should be, and which there are."""
+    """Looks up which indexes there should be, and which there are."""
     there = _list_indexes()
     wanted, left_out = _list_wanted({place.namespace_id for place in there})
     return HnswIndexes(
@@ -125,12 +132,12 @@ def look() -> HnswIndexes:
 
 
 def list_ready() -> set[Place]:
-    """Whose vectors searches find by an index of their own."""
+    """Lists the namespaces and models whose index searches use."""
     return {place for place, is_valid in _list_indexes().items() if is_valid}
 
 
 def _list_indexes() -> dict[Place, bool]:
-    """Every index there is, and whether it is whole."""
+    """Lists every index there is, and whether it is whole."""
     with connection.cursor() as cursor:
         cursor.execute(_INDEXES, [hnsw.PREFIX])
         rows = cursor.fetchall()
@@ -140,18 +147,15 @@ def _list_indexes() -> dict[Place, bool]:
 
 
 def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
-    """The indexes that there should be, and the namespaces beyond MEMOS_HNSW_NAMESPACES.
+    """Lists the indexes that there should be, and the namespaces beyond MEMOS_HNSW_NAMESPACES.
 
-    Those that have chosen it come first, then those that have one by the environment's choice, then the largest.
+    Those that have one come first, then the largest.
     """
-    if index_choice.server_problem() is not None:
+    if not _is_supported():
         return [], []
-    choices = index_choice.list_choices()
-    usual = settings.MEMOS_POLICY[index_choice.KEY]
     large = dict(list_large())
     sizes = {one: size for one, size in list_large(share=KEPT_SHARE) if one in large or one in indexed}
-    chosen = [one for one in sizes if choices.get(one, usual) == index_choice.HNSW]
-    chosen.sort(key=lambda one: (one not in choices, one not in indexed, -sizes[one]))
+    chosen = sorted(sizes, key=lambda one: (one not in indexed, -sizes[one]))
     most = settings.MEMOS_HNSW_NAMESPACES
     models = EmbeddingModel.objects.filter(
         state__in=[EmbeddingState.ACTIVE, EmbeddingState.BUILDING], dimensions__lte=hnsw.MOST_DIMENSIONS
@@ -160,8 +164,18 @@ def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
     return [Place(one, number) for one in chosen[:most] for number in numbers], chosen[most:]
 
 
+def _is_supported() -> bool:
+    """Tells whether this server can have such indexes: Citus makes none of one namespace alone, and an older pgvector
+    does not go on where a filter leaves too few."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extname::text, extversion FROM pg_extension WHERE extname IN ('vector', 'citus')")
+        versions = dict(cursor.fetchall())
+    return "citus" not in versions and tuple(map(int, versions["vector"].split(".")[:2])) >= hnsw.MIN_PGVECTOR
+
+
 def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> bool | None:
-    """Whether the index was made; False while there is nothing to index, None when it is not ready at the deadline."""
+    """Tells whether the index was made; False while there is nothing to index, None when it is not ready at the
+    deadline."""
     row = raw.execute(_TABLE, place).fetchone()
     if row is None:
         return False
@@ -195,14 +209,14 @@ def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> boo
 
 
 def _drop(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> bool:
-    """Whether the index is gone by the deadline."""
+    """Tells whether the index is gone by the deadline."""
     name = sql.Identifier(hnsw.name_index(*place))
     raw.execute("SELECT set_config('statement_timeout', '0', false)")
     return _carry_out(raw, sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name), deadline=deadline)
 
 
 def _carry_out(raw: psycopg.Connection[Any], statement: sql.Composed, *, deadline: float) -> bool:
-    """Whether PostgreSQL has carried the statement out by the deadline (monotonic seconds); else it goes on with it.
+    """Tells whether PostgreSQL has carried the statement out by the deadline (monotonic seconds); else it goes on.
 
     Raises psycopg.Error.
     """

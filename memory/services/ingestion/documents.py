@@ -158,7 +158,7 @@ def insert_document(
     document = ready.document
     row = _upsert(scope, document, now=now)
     put_away_replies(scope, _list_chunks(scope, row), now=now)
-    replaced = index.remove_chunks(scope, documents=[row.id], now=now)
+    replaced = index.remove_chunks(scope, documents=[row.id])
     _drop_originals(scope, row)
     _insert(
         row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_find_suspected(ready, judgement)
@@ -273,7 +273,7 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
         if row is None:
             return 0 if files.delete()[0] else None
         put_away_replies(scope, _list_chunks(scope, row), now=now)
-        removed = index.remove_chunks(scope, documents=[row.id], now=now)
+        removed = index.remove_chunks(scope, documents=[row.id])
         files.delete()
         found.delete()
         audit.record(

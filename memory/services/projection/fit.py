@@ -20,7 +20,7 @@ from memory.enums import EmbeddingState, JobState
 from memory.models import EmbeddingModel, Job, Memory, ProjectedMemory, Projection
 from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
-from memory.retrieval import ivf
+from memory.retrieval import kmeans
 from memory.retrieval.axes import Axes, cluster_count, naming_terms
 from memory.services.jobs import queue, runner
 from memory.text.analysis import terms
@@ -127,7 +127,7 @@ def project(scope: Scope, *, now: datetime) -> int:
             return 0
         runner.report(1, 3)
         fitted = _fit_axes(_find_stored(scope), sample)
-        clusters = ivf.assign(sample.vectors, fitted.centroids)
+        clusters = kmeans.assign(sample.vectors, fitted.centroids)
         named = _name_clusters(scope, sample, clusters, count=len(fitted.centroids))
         runner.report(2, 3)
         if _store(scope, model.pk, sample=sample, fitted=fitted, clusters=clusters, named=named, now=now):
@@ -180,7 +180,7 @@ def _fit_axes(row: Projection | None, sample: _Sample) -> _Fitted:
         axes = Axes(_floats(row.mean), _floats(row.components).reshape(-1, dimensions), row.explained)
         centroids = _floats(row.centroids).reshape(-1, dimensions)
         return _Fitted(axes, centroids, row.version, row.fitted_on, row.fitted_of, row.read_at)
-    centroids = ivf.train(sample.vectors, cluster_count(len(sample.ids)))
+    centroids = kmeans.train(sample.vectors, cluster_count(len(sample.ids)))
     axes = Axes.of(sample.vectors)
     return _Fitted(axes, centroids, new_id(), len(sample.ids), sample.of, sample.read_at, is_new=True)
 

@@ -16,7 +16,7 @@ from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
 from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import ArmStanding, dense, lexical
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.explain import differences, parts, reason
 from memory.retrieval.filters import Filter, entries, to_json
 from memory.retrieval.hits import Hit

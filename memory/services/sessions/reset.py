@@ -100,8 +100,8 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
         deleting = Q(session=session) | Q(pk__in=chunks.values("memory_id"))
         put_away_replies(scope, Memory.objects.in_scope(scope).filter(deleting), now=now)
-        removed = entries.remove_chunks(scope, documents=identities, now=now)
-        removed += entries.remove_session(scope, session=session, now=now)
+        removed = entries.remove_chunks(scope, documents=identities)
+        removed += entries.remove_session(scope, session=session)
         # Every other obstacle has been found by now; if the window is unavailable, the transaction rolls back.
         redis_keys = window.forget(scope.namespace_id, session)
         deleted = Deleted(

@@ -16,8 +16,6 @@ from memory.models import (
     CubeFile,
     CubeFilePart,
     ImportPart,
-    IVFIndex,
-    IVFList,
     Job,
     MemoryImport,
     Namespace,
@@ -30,10 +28,9 @@ from memory.types import Access, Scope
 
 # Of a load's options: the name of the namespace that was made for it.
 MADE = "made_namespace"
-# What tells of files and requests, counters that are 0, lists that no vector came into: a namespace that has nothing
-# else is empty.
+# What tells of files and requests, counters that are 0: a namespace that has nothing else is empty.
 _OF_FILES = (
-    AuditLog, AuditSeal, AuditWords, CubeFilePart, ImportPart, IVFIndex, IVFList, Job, NamespaceStat, RequestMinute,
+    AuditLog, AuditSeal, AuditWords, CubeFilePart, ImportPart, Job, NamespaceStat, RequestMinute,
 )  # fmt: skip
 _OPEN = Q(finished_at=None)
 _REFUSED = ~Q(problem="") | Q(cancelled_at__isnull=False)

@@ -23,7 +23,6 @@ from memory.models import NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
 from memory.providers.chat.registry import adapter_problem, choice_problem
-from memory.services.tenancy import index_choice
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
@@ -144,9 +143,6 @@ def put_policy(
             )
         if overrides == before.overrides:
             return before
-        chosen = overrides.get(index_choice.KEY)
-        if chosen == index_choice.HNSW != before.overrides.get(index_choice.KEY):
-            index_choice.check_hnsw(scope)
         row = NamespacePolicy.objects.create(
             namespace_id=scope.namespace_id,
             version=before.version + 1,
@@ -179,8 +175,6 @@ def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reas
             row.overrides = flatten(nest(_drop_unknown(row.overrides)))[0]
             verdict = judge_fields({"reason": row.reason}, policy=DEFAULT_POLICY)
             row.reason = str(verdict.values["reason"]) if verdict.decision.lets_in else ""
-        if versions[-1].overrides.get(index_choice.KEY) == index_choice.HNSW:
-            index_choice.check_hnsw(scope)
         NamespacePolicy.objects.bulk_create(versions)
         _record_change(scope, before, _governing(versions[-1]), reason=reason, now=now)
     _in_force.forget(scope.namespace_id)

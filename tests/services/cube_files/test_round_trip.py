@@ -151,7 +151,7 @@ def add_preference(scope: Scope) -> None:
 def empty(scope: Scope) -> None:
     """Nothing of the namespace is left, and nothing says that it was erased."""
     MemoryUpkeep.objects.in_scope(scope).update(legal_hold=False)
-    remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)), now=NOW)
+    remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)))
     for model in (
         MemoryLink,
         UnsurePair,

@@ -29,7 +29,8 @@ from memory.models import (
     Session,
     UnsurePair,
 )
-from memory.services.cube_files import load, requests, run
+from memory.services.cube_files import dump, load, requests, run
+from memory.services.cube_files.archive import CubeWriter
 from memory.services.cube_files.dump import DumpOptions, write_cube
 from memory.services.cube_files.load_options import LoadOptions
 from memory.types import Scope
@@ -124,4 +125,26 @@ def test_a_load_under_the_same_steps_goes_on_where_it_ended(path, whole, bob, mo
 
     assert done == sorted(set(done[:-1])) + done[-1:]
     assert row.counts["memories"] == {"new": row.manifest["parts"]["memories"]["lines"]}
+    assert (count(bob.scope), describe_sessions(bob.scope)) == whole
+
+
+def test_a_file_with_lists_of_vectors_is_loaded_without_them(alice, whole, bob, tmp_path, monkeypatch):
+    """Former MemOS wrote how the vectors of a large namespace lay in lists."""
+    write, memories = CubeWriter.write, dump.lines.memories
+
+    def write_lists_too(writer: CubeWriter, name: str, lines: Any) -> None:
+        if name == "memories":
+            write(writer, "ivf_lists", [{"number": 1, "centroid": "", "size": 1, "unsplit_size": 0}])
+        write(writer, name, lines)
+
+    monkeypatch.setattr(CubeWriter, "write", write_lists_too)
+    monkeypatch.setattr(dump.lines, "memories", lambda *a, **k: ({**line, "lists": [1]} for line in memories(*a, **k)))
+    options = DumpOptions(vectors=True, quarantine=True, audit=True)
+    write_cube(alice.scope, tmp_path / "former.memcube", options=options, now=timezone.now())
+    row = start(bob.scope, tmp_path / "former.memcube")
+    go_on(row, seconds=600)
+
+    assert row.problem == ""
+    assert "ivf_lists" in row.manifest["parts"]
+    assert "ivf_lists" not in row.counts
     assert (count(bob.scope), describe_sessions(bob.scope)) == whole

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -25,26 +25,18 @@ from memory.models import (
     ContextPack,
     ErasedSession,
     Erasure,
-    IVFList,
-    Job,
     Memory,
     MemoryVector,
     Posting,
     Session,
 )
-from memory.models.locks import Lock, try_lock
-from memory.retrieval import ivf
-from memory.services.erasure import holders as erasure_holders
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import requests, run
-from memory.services.erasure.holder import Erased
 from memory.services.erasure.requests import Target
 from memory.services.evaluation import judgements
-from memory.services.index import ivf_lists, upkeep
 from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.jobs import queue
 from memory.services.memories import edit
 from memory.services.recall import probe, query
 from memory.services.recall.search import Ask
@@ -534,151 +526,3 @@ def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, mo
 def rows_read(cursor: Any) -> int:
     cursor.execute("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables")
     return int(cursor.fetchone()[0])
-
-
-class TestLargeNamespace:
-    @pytest.fixture(autouse=True)
-    def _small_is_large(self, settings, monkeypatch):
-        settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
-        monkeypatch.setattr(ivf, "VECTORS_PER_LIST", 16)
-        monkeypatch.setattr(ivf_lists, "LARGEST", 32)
-        monkeypatch.setattr(ivf_lists, "SMALLEST", 4)
-        monkeypatch.setattr(ivf_lists, "FILE_AT_LEAST", 20)
-
-    def test_codes_go_and_their_lists_are_looked_through_again(self, alice):
-        topics = ["harbour ship crane", "bakery bread oven", "violin sonata bow", "garden rose soil"]
-        turns(alice, [f"{topics[number % 4]} note{number}" for number in range(250)])
-        ids = turns(alice, [f"{SECRET} note{number}" for number in range(50)], speaker="Eve")
-        upkeep.keep_up(now=timezone.now())
-        assert filed_ids(alice) >= set(ids)
-
-        done = finished(carry_out(request(alice, speaker="Eve")))
-
-        assert done.holders["memory_ivflist"] == {"counted": 50, "cleared": 50, "left": 0}
-        left = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
-        assert filed_ids(alice) == left
-        assert sum(IVFList.objects.across_namespaces().values_list("size", flat=True)) == 250
-        upkeep.keep_up(now=timezone.now())
-        assert filed_ids(alice) == left
-        assert not IVFList.objects.across_namespaces().filter(refreshed_at__year=2000).exists()
-
-    def test_while_lists_are_kept_up_it_waits(self, alice):
-        turns(alice, [f"note {number} of the harbour" for number in range(250)])
-        upkeep.keep_up(now=timezone.now())
-        erasure = request(alice, session="s1")
-
-        with ThreadPoolExecutor(1) as pool:
-            held, go_on = threading.Event(), threading.Event()
-            job = pool.submit(closing, hold_lists, held, go_on)
-            held.wait(10)
-            waiting = carry_out(erasure)
-            go_on.set()
-            job.result()
-
-        assert waiting.status == ErasureStatus.WAITING
-        assert waiting.waiting_for == "The upkeep of large namespaces is at the IVF lists."
-        finished(carry_out(erasure))
-        assert filed_ids(alice) == set()
-
-
-def hold_lists(held: threading.Event, go_on: threading.Event) -> None:
-    with try_lock(Lock.IVF_LISTS) as mine:
-        assert mine
-        held.set()
-        go_on.wait(20)
-
-
-def filed_ids(tenant: Any) -> set[uuid.UUID]:
-    return {identity for row in IVFList.objects.in_scope(tenant.scope) for identity in ivf.read_ids(read_codes(row))}
-
-
-def read_codes(row: IVFList) -> Any:
-    import numpy as np
-
-    return np.frombuffer(row.codes, dtype=ivf.code_dtype(256))
-
-
-@pytest.mark.parametrize("kind", queue.OF_SESSION, ids=lambda kind: kind.name)
-def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob, kind):
-    from django_q.models import Failure, Task
-
-    turns(alice, [SECRET], session="s1")
-    turns(alice, ["kept"], session="s2")
-    OrmQ.objects.all().delete()
-    for tenant in (alice, bob):
-        for session in ("s1", "s2"):
-            queue.enqueue(kind, tenant.scope.namespace_id, session)
-            Task.objects.create(
-                id=f"{tenant.scope.namespace_id}{session}",
-                name=session,
-                func=f"memory.tasks.{kind.name}",
-                args=(tenant.scope.namespace_id, session),
-                result=f"Failing row contains ({SECRET})",
-                started=timezone.now(),
-                stopped=timezone.now(),
-                success=False,
-            )
-
-    done = finished(carry_out(request(alice, session="s1")))
-
-    assert done.holders["django_q_task"]["cleared"] == 1
-    assert done.holders["django_q_ormq"]["cleared"] == 1
-    assert not Job.objects.in_scope(alice.scope).filter(arguments__1="s1").exists()
-    assert {failure.args for failure in Failure.objects.all()} == {
-        (alice.scope.namespace_id, "s2"),
-        (bob.scope.namespace_id, "s1"),
-        (bob.scope.namespace_id, "s2"),
-    }
-
-
-def test_packs_of_before_the_column_are_found_by_their_json(alice):
-    """The statement of the migration that fills the column."""
-    import importlib
-
-    migration = importlib.import_module("memory.migrations.0017_erasures").Migration
-    [fill] = [one.sql for one in migration.operations if "SET memory_ids" in str(getattr(one, "sql", ""))]
-    turns(alice, [SECRET, "Tea."])
-    query.query(alice.scope, Ask(text="safe", top_k=1, now=timezone.now()), session="s1")
-    before = set(ContextPack.objects.across_namespaces().get().memory_ids)
-    ContextPack.objects.across_namespaces().update(memory_ids=[])
-    with connection.cursor() as cursor:
-        cursor.execute(fill)
-
-    assert set(ContextPack.objects.across_namespaces().get().memory_ids) == before
-    assert len(before) == 2
-
-
-def test_the_registry_finds_a_row_that_slipped_through(alice):
-    """Sweeps do not rely on the batches: a row without a memory is found and removed."""
-    [identity] = turns(alice, [SECRET])
-    erasure = request(alice, session="s1")
-    carry_out(erasure)
-    Posting.objects.create(
-        namespace_id=alice.scope.namespace_id, term="quagga", memory_id=identity, frequency=1, length=9
-    )
-    erased = Erased.of(erasure)
-    [postings] = [holder for holder in erasure_holders.HOLDERS if holder.name == "memory_posting"]
-
-    assert postings.count(erased) == 1
-    assert postings.sweep is not None
-    assert postings.sweep(erased) == 1
-    assert not Posting.objects.across_namespaces().exists()
-
-
-def test_nothing_is_asked_of_a_reranker(alice, settings):
-    from memory.retrieval import rerank
-
-    turns(alice, [SECRET, "Tea."])
-    with mock.patch.object(rerank, "rerank", side_effect=AssertionError):
-        finished(carry_out(request(alice, session="s1")))
-
-
-def test_a_clock_that_jumped_does_not_keep_a_memory(alice):
-    future = timezone.now() + timedelta(days=400)
-    memory = NewMemory(session="s1", role="user", text=SECRET)
-    ingest_batch([(alice.scope, memory)], now=future)
-    assert Memory.objects.across_namespaces().get().created_at > datetime.now(tz=future.tzinfo)
-
-    finished(carry_out(request(alice, session="s1")))
-
-    assert not Memory.objects.across_namespaces().exists()

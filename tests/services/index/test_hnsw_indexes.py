@@ -1,7 +1,8 @@
-"""HNSW indexes of pgvector: made for who has chosen one, dropped when not, and searched as well as all vectors."""
+"""Makes pgvector's HNSW indexes for large namespaces, drops others, and finds by them what comparing all finds."""
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,11 +15,11 @@ from django.test import override_settings
 from django.utils import timezone
 
 from memory import caches, tasks
-from memory.models import IVFList, Job, MemoryVector, NamespacePolicy
+from memory.models import Job
 from memory.models.locks import Lock, try_lock_in_session
 from memory.postgresql import reach
 from memory.retrieval import hnsw
-from memory.retrieval.arms import dense, near_graph
+from memory.retrieval.arms import dense
 from memory.retrieval.filters import Condition, MemoryField, Not, Operator
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
@@ -27,7 +28,6 @@ from memory.services.diagnosis.search import hnsw_indexes as doctor
 from memory.services.index import hnsw_indexes
 from memory.services.index.embedding_model import active_model
 from memory.services.index.hnsw_indexes import HnswReport, keep_up
-from memory.services.index.upkeep import keep_up as keep_up_lists
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.sessions.reset import reset_session
@@ -35,13 +35,16 @@ from memory.types import NewMemory, system_access
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LARGE = 200
+WORDS = [
+    f"{a}{b}" for a in ("har", "bak", "vio", "gar", "lan", "pil", "mor", "tes") for b in ("bor", "ery", "lin", "den")
+]
 
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = LARGE
     # A search with a filter goes along the graph when so many memories meet it.
-    monkeypatch.setattr(near_graph, "LOOKED_AT", 400)
+    monkeypatch.setattr(dense, "LOOKED_AT", 400)
     yield
     for place in hnsw_indexes.list_ready() | set(hnsw_indexes._list_indexes()):
         with connection.cursor() as cursor:
@@ -50,13 +53,20 @@ def _small_is_large(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 def fill(tenant: Any, count: int, *, session: str = "s1", start: int = 0) -> list[uuid.UUID]:
     texts = [f"{('harbour', 'bakery', 'violin')[n % 3]} note{n} place{n % 17}" for n in range(start, start + count)]
+    return ingest_texts(tenant, texts, session=session)
+
+
+def ingest_texts(tenant: Any, texts: list[str], *, session: str = "s1") -> list[uuid.UUID]:
     items = [(tenant.scope, NewMemory(session=session, role="user", text=text)) for text in texts]
-    return ingest_batch(items, now=timezone.now()).memory_ids
+    batches = (items[start : start + 500] for start in range(0, len(items), 500))
+    return [identity for batch in batches for identity in ingest_batch(batch, now=timezone.now()).memory_ids]
 
 
-def choose(tenant: Any, index: str = "hnsw") -> Any:
-    body = {"namespace": tenant.scope.namespace, "policy": {"index": index}}
-    return tenant.client.put("/v1/policy", data=body, content_type="application/json")
+def told(count: int, *, seed: int) -> list[str]:
+    """Returns texts of topics: each has three words of its own and is told with one that varies."""
+    chance = random.Random(seed)
+    topics = [random.Random(number).sample(WORDS, 3) for number in range(40)]
+    return [" ".join([*chance.choice(topics), f"detail{chance.randrange(60)}"]) for _ in range(count)]
 
 
 def asked(text: str, *, among: SqlCondition | None = None) -> Question:
@@ -80,54 +90,22 @@ def recall(tenant: Any, text: str) -> float:
 def plan_of(tenant: Any, text: str, monkeypatch: pytest.MonkeyPatch, **of: Any) -> list[str]:
     """What PostgreSQL does for a search, as the role of a request."""
     plans: list[str] = []
-    whole = near_graph.fetch
+    whole = dense.fetch
 
     def explain(statement: str, parameters: Any, **how: Any) -> Any:
-        if "passages AS" in statement:
+        if "_passages AS" in statement:
             plans.extend(line for (line,) in whole(f"EXPLAIN (ANALYZE) {statement}", parameters, **how))
         return whole(statement, parameters, **how)
 
     with monkeypatch.context() as patched, reach.within(tenant.scope.namespace_id):
-        patched.setattr(near_graph, "fetch", explain)
+        patched.setattr(dense, "fetch", explain)
         search(tenant, text, **of)
     return plans
 
 
-def test_who_may_not_choose_it_is_told_why(alice, bob, settings):
-    fill(alice, LARGE)
-    refused = choose(alice)
-    assert refused.status_code == 400
-    assert "200 memories" in refused.json()["error"]["message"]
-
-    fill(alice, 10, start=LARGE)
-    fill(bob, LARGE + 10)
-    caches.forget_all()
-    settings.MEMOS_HNSW_NAMESPACES = 0
-    assert "MEMOS_HNSW_NAMESPACES" in choose(alice).json()["error"]["message"]
-    settings.MEMOS_HNSW_NAMESPACES = 1
-    assert choose(alice).status_code == 200
-    refused = choose(bob)
-    assert refused.status_code == 400
-    assert refused.json()["error"]["detail"][0]["field"] == "policy.index"
-    assert "alice" not in refused.content.decode()
-    # Who has it may change the rest of the policy.
-    assert (
-        alice.client.put(
-            "/v1/policy",
-            data={"namespace": "alice", "policy": {"index": "hnsw", "ttl_days": 9}},
-            content_type="application/json",
-        ).status_code
-        == 200
-    )
-    assert choose(alice, "ivf").status_code == choose(bob).status_code == 200
-
-
-def test_an_index_is_made_once_used_and_dropped_when_nobody_wants_it(alice, bob, monkeypatch):
+def test_a_large_namespace_gets_an_index_that_searches_use_and_a_small_one_none(alice, bob, monkeypatch):
     fill(alice, 300)
-    fill(bob, 300)
-    keep_up_lists(now=timezone.now())
-    assert keep_up(seconds=60) == HnswReport()
-    assert choose(alice).status_code == 200
+    fill(bob, LARGE)
 
     assert doctor().status == WARN
     assert keep_up(seconds=60) == HnswReport(made=1)
@@ -139,38 +117,55 @@ def test_an_index_is_made_once_used_and_dropped_when_nobody_wants_it(alice, bob,
     assert recall(alice, "harbour place3") >= 0.9
     plan = plan_of(alice, "harbour place3", monkeypatch)
     assert any(f"using {hnsw.name_index(*place)}" in line for line in plan), plan
-    assert plan_of(bob, "harbour place3", monkeypatch) == []
-
-    choose(alice, "ivf")
-    assert keep_up(seconds=60) == HnswReport(dropped=1)
-    assert hnsw_indexes._list_indexes() == {}
-    assert recall(alice, "harbour place3") >= 0.9
+    assert not any("memory_hnsw_" in line for line in plan_of(bob, "harbour place3", monkeypatch))
 
 
-def test_what_is_written_archived_and_deleted_counts_at_once_and_lists_are_left_alone(alice):
-    fill(alice, 300)
-    keep_up_lists(now=timezone.now())
-    choose(alice)
+def test_large_neighbours_take_nothing_from_a_tenant(alice, bob):
+    """Neighbours hold ten times as many memories, all as near: of the exact top 10 at least 98 in 100 are found."""
+    own = ingest_texts(alice, told(300, seed=1))
+    ingest_texts(bob, told(3000, seed=2))
+    assert keep_up(seconds=120) == HnswReport(made=2)
+    questions = told(60, seed=3)
+
+    for tenant in (alice, bob):
+        assert sum(recall(tenant, text) for text in questions) >= 0.98 * len(questions)
+    assert {one for text in questions for one in search(alice, text)} <= {str(one) for one in own}
+
+
+def test_what_is_written_edited_archived_and_deleted_counts_at_once(alice):
+    staff = system_access("staff:ann")
+    first, *_ = fill(alice, 300)
     keep_up(seconds=60)
     [new] = fill(alice, 1, session="new", start=9_000)
-
     assert search(alice, "harbour note9000 place7", limit=1) == [str(new)]
-    fill(alice, 250, session="more", start=20_000)
-    keep_up_lists(now=timezone.now())
-    filed = MemoryVector.objects.in_scope(alice.scope).filter(filed=True).count()
-    assert filed == sum(IVFList.objects.in_scope(alice.scope).values_list("size", flat=True)) == 300
 
-    edit.archive(system_access("staff:ann"), memory_ids=[new], reason="wrong", now=timezone.now())
+    edit.archive(staff, memory_ids=[new], reason="wrong", now=timezone.now())
     assert str(new) not in search(alice, "harbour note9000 place7", limit=5)
-    edit.restore(system_access("staff:ann"), memory_ids=[new], reason="right", now=timezone.now())
+    edit.restore(staff, memory_ids=[new], reason="right", now=timezone.now())
     assert search(alice, "harbour note9000 place7", limit=1) == [str(new)]
     reset_session(alice.scope, session="new", dry_run=False, clear_audit=False, now=timezone.now())
     assert str(new) not in search(alice, "harbour note9000 place7", limit=5)
 
+    edit.edit(staff, memory_id=first, text="a submarine dives", reason="typo", now=timezone.now())
+    assert search(alice, "submarine dives", limit=1) == [str(first)]
+    assert str(first) not in search(alice, "harbour note0 place0", limit=5)
+
+
+def test_the_answer_is_full_when_the_nearest_are_passages_of_few_memories_or_gone(alice):
+    said = [" ".join(f"The zeppelin has landed, said voice {n} of {m}." for m in range(150)) for n in range(4)]
+    long = ingest_texts(alice, said)
+    ingest_texts(alice, ["the zeppelin has gone"] * 100, session="gone")
+    ingest_texts(alice, [f"the zeppelin {text}" for text in told(300, seed=1)])
+    keep_up(seconds=60)
+    reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=timezone.now())
+
+    found = search(alice, "the zeppelin has landed", limit=20)
+    assert len({*found}) == 20
+    assert {*found[:4]} == {str(one) for one in long}
+
 
 def test_an_erasure_leaves_nothing_that_the_index_finds_and_the_index_goes_with_it(alice):
     fill(alice, 300)
-    choose(alice)
     keep_up(seconds=60)
     body = {"namespace": "alice", "whole_namespace": True, "confirm": "alice", "reason": "test"}
     asked_for = alice.post("/v1/erasures", body)
@@ -185,13 +180,12 @@ def test_an_erasure_leaves_nothing_that_the_index_finds_and_the_index_goes_with_
 def test_a_filter_is_part_of_the_search_whichever_way_it_goes(alice, monkeypatch):
     fill(alice, 300, session="wide")
     narrow = fill(alice, 12, session="narrow", start=1_000)
-    choose(alice)
     keep_up(seconds=60)
     of_narrow = predicate(Condition(MemoryField.SESSION, Operator.EQ, "narrow"))
     of_wide = predicate(Not(Condition(MemoryField.SESSION, Operator.EQ, "narrow")))
 
     # Few meet it: all of them are compared, and none is missing.
-    assert plan_of(alice, "violin", monkeypatch, among=of_narrow) == []
+    assert not any("memory_hnsw_" in line for line in plan_of(alice, "violin", monkeypatch, among=of_narrow))
     assert {*search(alice, "violin", among=of_narrow, limit=12)} == {str(one) for one in narrow}
     # Many meet it: along the graph, in the same statement.
     plan = plan_of(alice, "violin", monkeypatch, among=of_wide)
@@ -205,7 +199,6 @@ def test_a_filter_is_part_of_the_search_whichever_way_it_goes(alice, monkeypatch
 
 def test_a_build_that_outlasts_its_run_goes_on_and_nobody_begins_another(alice, monkeypatch):
     fill(alice, 400)
-    choose(alice)
     assert keep_up(seconds=0) == HnswReport(is_at_work=True)
     # Whatever it is at now: the next run does not disturb it, and one of them finds it whole.
     deadline = time.monotonic() + 60
@@ -218,7 +211,6 @@ def test_a_build_that_outlasts_its_run_goes_on_and_nobody_begins_another(alice, 
 
 def test_another_who_is_at_work_is_left_to_it(alice):
     fill(alice, 300)
-    choose(alice)
     other = connection.copy()
     other.connect()
     try:
@@ -231,7 +223,6 @@ def test_another_who_is_at_work_is_left_to_it(alice):
 
 def test_a_build_that_failed_is_not_tried_each_minute(alice, monkeypatch):
     fill(alice, 300)
-    choose(alice)
     monkeypatch.setattr(hnsw_indexes, "LINKS", 1)  # pgvector refuses fewer than 2
     with pytest.raises(psycopg.Error, match="out of bounds"):
         keep_up(seconds=60)
@@ -245,7 +236,6 @@ def test_a_build_that_failed_is_not_tried_each_minute(alice, monkeypatch):
 def test_a_namespace_that_has_shrunk_loses_its_index(alice):
     fill(alice, 250, session="kept")
     fill(alice, 200, session="goes", start=5_000)
-    choose(alice)
     keep_up(seconds=60)
     reset_session(alice.scope, session="kept", dry_run=False, clear_audit=False, now=timezone.now())
     # Still more than half of what makes it large.
@@ -254,19 +244,18 @@ def test_a_namespace_that_has_shrunk_loses_its_index(alice):
     assert keep_up(seconds=60) == HnswReport(dropped=1)
 
 
-def test_the_environment_chooses_for_those_that_do_not_up_to_the_number_the_largest_first(alice, bob, settings):
+def test_those_that_have_one_come_first_then_the_largest(alice, bob, settings):
     fill(alice, 250)
+    keep_up(seconds=60)
     fill(bob, 300)
-    settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, "index": "hnsw"}
     settings.MEMOS_HNSW_NAMESPACES = 1
     state = hnsw_indexes.look()
     assert ([place.namespace_id for place in state.wanted], state.left_out) == (
-        [bob.scope.namespace_id],
         [alice.scope.namespace_id],
+        [bob.scope.namespace_id],
     )
     assert "MEMOS_HNSW_NAMESPACES" in doctor().fix
-    # Its own choice goes before.
-    NamespacePolicy.objects.create(
-        namespace_id=alice.scope.namespace_id, version=1, overrides={"index": "hnsw"}, updated_by="x"
-    )
-    assert [place.namespace_id for place in hnsw_indexes.look().wanted] == [alice.scope.namespace_id]
+    settings.MEMOS_HNSW_NAMESPACES = 0
+    assert keep_up(seconds=60) == HnswReport(dropped=1)
+    settings.MEMOS_HNSW_NAMESPACES = 1
+    assert [place.namespace_id for place in hnsw_indexes.look().wanted] == [bob.scope.namespace_id]

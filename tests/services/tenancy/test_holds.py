@@ -87,9 +87,7 @@ WAYS: dict[str, Callable[[Any, uuid.UUID], Any]] = {
     "seeding.fill_session": lambda alice, _: fill_session(
         alice.scope, session="s1", turns=[], reset=True, now=timezone.now()
     ),
-    "index.remove_memories": lambda alice, one: entries.remove_memories(
-        alice.scope, memory_ids=[one], now=timezone.now()
-    ),
+    "index.remove_memories": lambda alice, one: entries.remove_memories(alice.scope, memory_ids=[one]),
     "erasures.request": lambda alice, one: requests.request(
         alice.scope, target=requests.Target(memory_ids=(one,)), reason="why", now=timezone.now()
     ),

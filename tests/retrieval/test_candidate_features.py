@@ -1,22 +1,21 @@
-"""What is read of each candidate, and which turns around the strongest come along."""
+"""Reads the features of each candidate, and brings the turns around the strongest along."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import fields, replace
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
 from memory.models import Memory
-from memory.retrieval import places
+from memory.retrieval.candidate_features import CandidateFeatures, KnownValues, find_by_meaning
 from memory.retrieval.filters import parse
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question
-from memory.retrieval.signals import Candidates
 from memory.services.memories import edit
 from memory.services.recall.search import Ask, questions
 from memory.text.timespan import Span
@@ -30,21 +29,15 @@ def asked(text: str, where: Any = None) -> Question:
     return question
 
 
-def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=(), by_words=None) -> places.Places:
-    return places.read(
-        tenant.scope,
-        question,
-        cosines=cosines or {},
-        bm25=bm25 or {},
-        mentions={},
-        preferences={},
-        topics={},
-        strong=strong,
-        by_words=by_words,
-    )
+def read(
+    tenant: Any, question: Question, bm25: dict[str, float], *, taking_part: Collection[str] = ("neighbours",)
+) -> CandidateFeatures:
+    """Reads the features of memories with these scores, and of those around the strongest."""
+    known = KnownValues(bm25, mentions={}, preferences={}, topics={})
+    return find_by_meaning(tenant.scope, question, known, taking_part=taking_part, pool=0)[0]
 
 
-def ids(found: places.Places) -> list[str]:
+def ids(found: CandidateFeatures) -> list[str]:
     return [str(one) for one in found.ids]
 
 
@@ -63,15 +56,15 @@ def talk(alice, remember) -> list[str]:
 
 
 def test_two_turns_before_and_after_a_strong_one_come_along_oldest_first(alice, talk):
-    found = read(alice, asked("number"), cosines={talk[3]: 0.5}, strong=[talk[3]])
+    found = read(alice, asked("number"), {talk[3]: 0.5})
     assert ids(found) == talk[1:6]
     assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
-    assert ids(read(alice, asked("number"), cosines={talk[3]: 0.5})) == [talk[3]]
+    assert ids(read(alice, asked("number"), {talk[3]: 0.5}, taking_part=())) == [talk[3]]
 
 
 def test_neighbours_must_meet_the_filter(alice, talk):
     question = asked("number", {"role": "agent"})
-    found = read(alice, question, cosines={talk[3]: 0.5}, strong=[talk[3]])
+    found = read(alice, question, {talk[3]: 0.5})
     assert ids(found) == [talk[1], talk[3], talk[5]]
 
 
@@ -79,7 +72,7 @@ def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
     edit.archive(
         system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
     )
-    found = read(alice, asked("number"), cosines={talk[3]: 0.5, talk[4]: 0.4}, strong=[talk[3], talk[4]])
+    found = read(alice, asked("number"), {talk[3]: 0.5, talk[4]: 0.4})
     # The archived strong one still brings those around it; nothing is lent by it, and nothing stands in its place.
     assert ids(found) == [talk[0], talk[1], talk[4], talk[5], talk[6]]
     assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
@@ -90,7 +83,7 @@ def test_neighbours_are_those_that_happened_before_and_after_in_whichever_order_
         minute: remember(alice, f"minute {minute}", occurred_at=NOW + timedelta(minutes=minute))
         for minute in (4, 0, 2, 3, 1)
     }
-    found = read(alice, asked("minute"), cosines={arrived[1]: 0.5}, strong=[arrived[1]])
+    found = read(alice, asked("minute"), {arrived[1]: 0.5})
     minutes = {identity: minute for minute, identity in arrived.items()}
     there = [minutes[identity] for identity in found.ids]
     assert sorted(there) == [0, 1, 2, 3]
@@ -103,7 +96,7 @@ def test_neighbours_are_those_that_happened_before_and_after_in_whichever_order_
 
 def test_turns_of_one_moment_stand_in_the_order_in_which_they_arrived(alice, remember):
     talk = [remember(alice, f"part {number}", occurred_at=NOW) for number in range(4)]
-    found = read(alice, asked("part"), cosines={talk[1]: 0.5}, strong=[talk[1]])
+    found = read(alice, asked("part"), {talk[1]: 0.5})
     assert sorted(found.candidates.pairs.tolist()) == [[1, 0, -1], [1, 2, 1], [1, 3, 2]]
 
 
@@ -111,37 +104,27 @@ def test_neighbours_are_of_the_same_session_and_tenant(alice, bob, remember):
     wanted = remember(alice, "one", session="s1")
     remember(alice, "two", session="s2")
     remember(bob, "three", session="s1")
-    assert ids(read(alice, asked("one"), cosines={wanted: 0.5}, strong=[wanted])) == [wanted]
-    assert ids(read(bob, asked("one"), cosines={wanted: 0.5}, strong=[wanted])) == []
+    assert ids(read(alice, asked("one"), {wanted: 0.5})) == [wanted]
+    assert ids(read(bob, asked("one"), {wanted: 0.5})) == []
 
 
-def test_a_cosine_that_is_not_given_is_measured(alice, remember):
-    known, worded = remember(alice, "green tea"), remember(alice, "green tea with milk", session="s2")
+def test_every_candidate_is_measured_whichever_search_found_it(alice, remember):
+    first, second = remember(alice, "green tea"), remember(alice, "green tea with milk", session="s2")
+    hits = {str(hit.id): hit.similarity for hit in retrieve(alice.scope, asked("green tea"), top_k=2).hits}
 
-    found = read(alice, asked("green tea"), cosines={known: 0.123}, bm25={known: 2.0, worded: 4.0})
-
-    assert ids(found) == [known, worded]
-    assert found.candidates.bm25.tolist() == [2.0, 4.0]
-    assert found.candidates.cosine[0] == 0.123
-    (hit,) = [hit for hit in retrieve(alice.scope, asked("green tea"), top_k=2).hits if str(hit.id) == worded]
-    assert found.candidates.cosine[1] == pytest.approx(hit.similarity)
+    for taking_part in ((), ("dense",)):
+        found = read(alice, asked("green tea"), {first: 2.0, second: 4.0}, taking_part=taking_part)
+        assert ids(found) == [first, second]
+        assert found.candidates.bm25.tolist() == [2.0, 4.0]
+        assert found.candidates.cosine.tolist() == pytest.approx([hits[first], hits[second]])
 
 
-def test_what_was_read_of_words_joins_with_the_rest(alice, talk):
-    edit.archive(system_access("tests"), memory_ids=[uuid.UUID(talk[4])], reason="x", now=timezone.now())
-    question = asked("number")
-    # The first two are found by words alone, one by both, one by meaning alone; the last is archived.
-    cosines, bm25 = {talk[3]: 0.5, talk[5]: 0.25}, {talk[0]: 3.0, talk[2]: 2.0, talk[3]: 1.0, talk[4]: 1.0}
-    by_words = places.read_found(alice.scope, question, bm25)
-    assert by_words.ids == [talk[0], talk[2], talk[3]]
+def test_the_nearest_and_those_of_the_time_that_is_named_are_found(alice, talk):
+    question = replace(asked("number"), spans=[Span(NOW + timedelta(minutes=2), NOW + timedelta(minutes=4), "then")])
 
-    for strong in ([], [talk[2]], [talk[3], talk[6]]):
-        at_once = read(alice, question, cosines=cosines, bm25=bm25, strong=strong)
-        joined = read(alice, question, cosines=cosines, bm25=bm25, strong=strong, by_words=by_words)
-        assert joined.ids == at_once.ids
-        for field in fields(Candidates):
-            values = (getattr(found.candidates, field.name) for found in (joined, at_once))
-            np.testing.assert_array_equal(*values, err_msg=field.name)
+    assert ids(read(alice, question, {}, taking_part=("time",))) == talk[2:4]
+    assert ids(read(alice, question, {}, taking_part=("dense", "time"))) == talk
+    assert ids(read(alice, question, {}, taking_part=())) == []
 
 
 def test_what_the_signals_need_is_read(alice, remember):
@@ -152,7 +135,7 @@ def test_what_the_signals_need_is_read(alice, remember):
     named = asked("What did Ann ask?").naming(frozenset({"ann"}))
     question = replace(named, spans=[Span(NOW, NOW + timedelta(days=2), "then")])
 
-    read_ = read(alice, question, cosines={first: 0.5, second: 0.4}).candidates
+    read_ = read(alice, question, {first: 0.5, second: 0.4}, taking_part=()).candidates
 
     assert read_.asks.tolist() == [True, False]
     assert read_.spoken.tolist() == [True, False]
