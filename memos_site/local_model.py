@@ -46,9 +46,9 @@ class LocalModel(Process):
 
     def tend(self) -> None:
         """Starts it when a request waits. Requests that wait for one that ended by a fault are hung up on."""
-        if self._child is not None and self.has_ended():
+        if (status := self.status) is not None:
             self.kill_rest()
-            status, self._child = self._child.returncode, None
+            self._child = None
             if status != 0:
                 log.error("ended by a fault", extra={"part": self.name, "status": status})
                 self._hang_up()

@@ -10,12 +10,12 @@ import tracemalloc
 
 import pytest
 from django.utils import timezone
+from memos_site.long_requests import read_request_line
 
 from memory.models import Memory
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import export
 from memory.types import NewMemory
-from memos_site.long_requests import read_request_line
 
 EXPORT = "/v1/memories/export"
 RED = json.dumps({"metadata.colour": "red"})

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from memos_site.long_requests import RequestLine
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from memory.models import Memory
 from memory.stores import redis as redis_store
 from memory.stores import responses as store
-from memos_site.long_requests import RequestLine
 from tests.api.test_completions import SAID, error_of, pieces_of, told_by, turns, upstream
 from tests.job_queue import work_off
 from tests.providers.upstream import Reply, chunk, streamed, whole
