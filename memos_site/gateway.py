@@ -138,7 +138,7 @@ class _Exchange:
 
     def answer(self) -> None:
         """Have the application answer. In a thread of its own."""
-        pieces = None
+        pieces: Any = None
         try:
             pieces = self._application(self._environ, self._start_response)
             if getattr(pieces, "streaming", False):
@@ -150,7 +150,7 @@ class _Exchange:
             log.exception("an answer broke off")
             self._loop.call_soon_threadsafe(self._fail)
         finally:
-            if hasattr(pieces, "close"):
+            if pieces is not None:
                 pieces.close()
             self._loop.call_soon_threadsafe(self._ended.set)
 

@@ -20,10 +20,10 @@ from typing import Any
 from memory.conf import ConfigurationError
 from memos_site import local_model, log_files, runtime
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
-from memos_site.first_start import FirstStart, StartSettings
+from memos_site.first_start import FirstStart, StartSettings, announce, list_secrets
 from memos_site.local_model import LocalModel
 from memos_site.processes import ROOT, Process
-from memos_site.servers import data_dir, in_environment
+from memos_site.servers import data_dir
 
 log = logging.getLogger("memos.run")
 
@@ -103,7 +103,7 @@ class Supervisor:
         if not _is_set("MEMOS_SECRET_KEY"):
             os.environ["MEMOS_SECRET_KEY"] = runtime.keep_secret_key(self._folder)
         names = " and ".join(server.name for server in self._servers.servers)
-        _say(f"Starting {names}…" if names else "Reading the settings…")
+        self._say(f"Starting {names}…" if names else "Reading the settings…")
         self._servers.launch()
         addresses = self._servers.urls
         has_embedding = not _is_set("MEMOS_EMBEDDING_SOCKET")
@@ -125,9 +125,9 @@ class Supervisor:
             preparation.end()
         if not self._wait_until_up(settings.address, logs / "web.log"):
             # A secret that is shown once must not be lost with a start that fails.
-            print("\n".join(_secrets(made, self._folder)), file=sys.stderr)
+            print("\n".join(list_secrets(made, self._folder)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
-        _announce(settings.address, self._folder, made, demo=settings.demo)
+        announce(settings.address, self._folder, made, demo=settings.demo)
         self._supervise()
         return 0
 
@@ -150,13 +150,13 @@ class Supervisor:
         # The database goes with us: a web server without it would only keep the port from our successor.
         web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGKILL)
         if preparation.read()["is_migrated"]:
-            _say("Starting the web server and the worker…")
+            self._say("Starting the web server and the worker…")
             self._start(web)  # while it loads, the rest is brought up to date
         else:
-            _say("Making the tables" + (" and the demo data…" if settings.demo else "…"))
+            self._say("Making the tables" + (" and the demo data…" if settings.demo else "…"))
         made = FirstStart(**preparation.read())
         if web not in self._processes:
-            _say("Starting the web server and the worker…")
+            self._say("Starting the web server and the worker…")
             self._start(web)
         self._start(Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS))
         return settings, made
@@ -217,6 +217,10 @@ class Supervisor:
             log.error("not up yet", extra={"part": server.name, "reason": str(error)})
             self._stopping.wait(RESTART_PAUSE_SECONDS)
 
+    @staticmethod
+    def _say(doing: str) -> None:
+        print(doing, flush=True)
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping.set()
 
@@ -228,10 +232,6 @@ class Supervisor:
         self._servers.stop()
         if self._is_announced:
             runtime.remove_runtime(self._folder)
-
-
-def _say(doing: str) -> None:
-    print(doing, flush=True)
 
 
 _WEB = [sys.executable, "-m", "memos_site.web"]
@@ -249,49 +249,6 @@ def _answers(url: str) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _secrets(made: FirstStart, folder: Path) -> list[str]:
-    """The login and key that this start made, or how to come by others."""
-    python = f"{in_environment(folder)}.venv/bin/python manage.py"
-    login = f"  login      made at the first start (forgotten: {python} changepassword {made.admin_user or 'admin'})"
-    if made.admin_user:
-        shown = made.admin_password or "(the one in MEMOS_ADMIN_PASSWORD)"
-        login = f"  login      {made.admin_user} / {shown}    (shown once)"
-    key = f"  API key    another: {python} issue_api_key NAME --all-namespaces"
-    if made.api_key:
-        key = f"  API key    {made.api_key}    (shown once)"
-    return [login, key]
-
-
-def _announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> None:
-    shown_key = made.api_key or "$MEMOS_API_KEY"
-    route, body = "/v1/ingest", '{"namespace": "mine", "text": "I prefer the train to the plane."}'
-    if demo:
-        route = "/v1/query"
-        body = '{"namespace": "demo", "query": "How many working days does the store review need?", "lean": true}'
-    lines = [
-        "",
-        f"  MemOS is up at {address}",
-        "",
-        f"  console    {address}/ops/",
-        f"  admin      {address}/admin/",
-        f"  API docs   {address}/docs",
-        f"  data       {folder}",
-        f"  logs       {folder / 'logs'}",
-        *_secrets(made, folder),
-    ]
-    lines += [
-        "",
-        "  Try it:",
-        "",
-        f'    curl -s {address}{route} -H "Authorization: Bearer {shown_key}" \\',
-        f"      -H 'Content-Type: application/json' -d '{body}'",
-        "",
-        "  Ctrl-C stops everything; the data stay.",
-        "",
-    ]
-    print("\n".join(lines), flush=True)
 
 
 def main() -> int:

@@ -63,7 +63,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # The pool rolls back what was not committed.
         if self.connection is not None and self.connection.info.transaction_status != TransactionStatus.IDLE:
             self._session.sent = None
-        super()._close()
+        super()._close()  # type: ignore[misc] # the stubs lack it
 
     def send_reach(self) -> None:
         """Tells the server whose rows the next statement may touch. The connection is open."""
