@@ -20,7 +20,6 @@ class StartSettings:
 
     address: str
     public_address: str
-    static_root: str
     demo: bool
     logging: dict[str, Any]
     embedding: list[str] | None

@@ -40,9 +40,9 @@ class LocalModel(Process):
         environment = {**_environment(), "MEMOS_HF_PASSWORD": password}
         super().__init__("local model", [], log_file=log_file, environment=environment, pass_fds=(descriptor,))
 
-    def start(self) -> None:
+    def start(self, *, held: bool = False) -> None:
         self._command = [self._python, "-m", _MODULE, str(self._listener.fileno()), f"{self.idle_seconds:g}"]
-        super().start()
+        super().start(held=held)
 
     def tend(self) -> None:
         """Starts it when a request waits. Requests that wait for one that ended by a fault are hung up on."""

@@ -72,7 +72,6 @@ def _read_settings() -> StartSettings:
     return StartSettings(
         runtime.local_address(settings.MEMOS_HOST, settings.MEMOS_PORT),
         settings.MEMOS_ADDRESS,
-        str(settings.STATIC_ROOT),
         settings.MEMOS_DEMO,
         settings.LOGGING,
         embedding,

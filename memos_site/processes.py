@@ -45,13 +45,16 @@ class Process:
         self._pass_fds = pass_fds
         self._child: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the program; what an earlier one left running is ended first."""
+    def start(self, *, held: bool = False) -> None:
+        """Start the program; what an earlier one left running is ended first.
+
+        `held` tells it to wait with its work for `release`, by `--held` and a line on its standard input.
+        """
         self.kill_rest()
         with self.log_file.open("ab") as log_file:
             self._child = subprocess.Popen(  # noqa: S603 - our own command line
-                self._command,
-                stdin=subprocess.DEVNULL,
+                [*self._command, *(["--held"] if held else [])],
+                stdin=subprocess.PIPE if held else subprocess.DEVNULL,
                 stdout=log_file,
                 stderr=log_file,
                 cwd=ROOT,
@@ -61,6 +64,12 @@ class Process:
                 start_new_session=True,
                 preexec_fn=die_with_parent(self._orphan_signal),  # noqa: PLW1509 - no thread runs here
             )
+
+    def release(self) -> None:
+        """Let a program begin that was held."""
+        if self._child is not None and self._child.stdin is not None:
+            with contextlib.suppress(BrokenPipeError), self._child.stdin as line:
+                line.write(b"\n")
 
     @property
     def status(self) -> int | None:

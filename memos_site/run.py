@@ -118,9 +118,14 @@ class Supervisor:
         metrics = self._servers.private_dir / "metrics"
         metrics.mkdir(exist_ok=True)
         os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(metrics))
+        (self._folder / "static").mkdir(exist_ok=True)
         preparation = Preparation()
+        # Its database goes with us: a web server without one would only keep the port from our successor.
+        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGKILL)
+        # It loads while MemOS is made ready, and begins when that is done.
+        self._start(web, held=True)
         try:
-            settings, made = self._prepare(preparation, addresses, logs, has_embedding=has_embedding)
+            settings, made = self._prepare(preparation, web, addresses, logs, has_embedding=has_embedding)
         finally:
             preparation.end()
         if not self._wait_until_up(settings.address, logs / "web.log"):
@@ -132,12 +137,11 @@ class Supervisor:
         return 0
 
     def _prepare(
-        self, preparation: Preparation, addresses: dict[str, str], logs: Path, *, has_embedding: bool
+        self, preparation: Preparation, web: Process, addresses: dict[str, str], logs: Path, *, has_embedding: bool
     ) -> tuple[StartSettings, FirstStart]:
-        """Start what settings name, make MemOS ready, and start the web server and the worker."""
+        """Start what settings name, make MemOS ready, and let the web server and the worker begin."""
         settings = StartSettings(**preparation.read())
         logging.config.dictConfig(settings.logging)
-        Path(settings.static_root).mkdir(exist_ok=True)
         if has_embedding and settings.embedding is not None:
             command = [*_EMBEDDING, addresses["MEMOS_EMBEDDING_SOCKET"], *settings.embedding]
             self._start(Process("embedding", command, log_file=logs / "embedding.log"))
@@ -147,23 +151,17 @@ class Supervisor:
         self._is_announced = True
         runtime.write_runtime(self._folder, MEMOS_ADDRESS=settings.public_address, **addresses)
         preparation.go_on()
-        # The database goes with us: a web server without it would only keep the port from our successor.
-        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGKILL)
-        if preparation.read()["is_migrated"]:
-            self._say("Starting the web server and the worker…")
-            self._start(web)  # while it loads, the rest is brought up to date
-        else:
+        if not preparation.read()["is_migrated"]:
             self._say("Making the tables" + (" and the demo data…" if settings.demo else "…"))
         made = FirstStart(**preparation.read())
-        if web not in self._processes:
-            self._say("Starting the web server and the worker…")
-            self._start(web)
+        self._say("Starting the web server and the worker…")
+        web.release()
         self._start(Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS))
         return settings, made
 
-    def _start(self, process: Process) -> None:
+    def _start(self, process: Process, *, held: bool = False) -> None:
         self._processes.insert(0, process)
-        process.start()
+        process.start(held=held)
 
     def _wait_until_up(self, address: str, log_file: Path) -> bool:
         deadline = time.monotonic() + READY_SECONDS

@@ -1,4 +1,7 @@
-"""Runs the web server, Granian, with MemOS: `python -m memos_site.web`, for `make run` and for containers."""
+"""Runs the web server, Granian, with MemOS: `python -m memos_site.web`, for `make run` and for containers.
+
+With `--held` it loads MemOS and waits for a line on standard input before it serves.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,8 @@ def main() -> None:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
     try:
         load()
+        if "--held" in sys.argv and not sys.stdin.readline():
+            return
         server = Granian(
             "memos",
             address=socket.getaddrinfo(settings.MEMOS_HOST, None)[0][4][0],
