@@ -67,7 +67,7 @@ def main() -> None:
             return
         server = Granian(
             "memos",
-            address=socket.getaddrinfo(settings.MEMOS_HOST, None)[0][4][0],
+            address=str(socket.getaddrinfo(settings.MEMOS_HOST, None)[0][4][0]),
             port=settings.MEMOS_PORT,
             interface=Interfaces.ASGINL,
             workers=settings.MEMOS_WEB_WORKERS,
