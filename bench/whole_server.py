@@ -23,9 +23,8 @@ STOP_SECONDS = 60.0
 # By the words of a process's command line; the first that fits.
 _ROLES = (
     ("valkey-server", "valkey"),
-    ("gunicorn", "web"),
+    ("granian", "web"),
     ("qcluster", "worker"),
-    ("memos: application", "application"),
     ("minilm.server", "embedding"),
     ("memos_site.run", "supervisor"),
 )

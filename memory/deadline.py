@@ -2,7 +2,7 @@
 
 A thread cannot be ended from outside without losing what it holds, so a step that has begun goes on: one text through
 the gate or the splitter (seconds for the longest), one call of a model (its own time limit), one statement
-(`models.sql.end_long_statements`). Outside a request (`within`) there is no limit.
+(`statement_timeout`, `memos_site.web`). Outside a request (`within`) there is no limit.
 """
 
 from __future__ import annotations

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import itertools
 import os
 from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -11,16 +15,25 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from memory.enums import FactRefusal
 
 _place = ""
+_lock: IO[str] | None = None
 
 
-def take_place(name: str) -> None:
-    """From now on this process counts in the files of the place `name`, on from what the last one there counted.
+def take_place(kind: str) -> None:
+    """Count in the files of the first place of this kind that no live process has, on from what was counted there.
 
-    No two that run at the same time may have one. Without a place a process has files of its own, which stay when it
-    ends.
+    The kernel frees the place of a process that ends. A process without one has files of its own, which stay: a file
+    for each process that ever ran would be read with each look at the metrics.
     """
-    global _place  # noqa: PLW0603 - one a process
-    _place = name
+    global _place, _lock
+    for number in itertools.count():
+        lock = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"], f"{kind}-{number}.lock").open("w")  # noqa: SIM115 - kept open
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+        else:
+            _place, _lock = f"{kind}-{number}", lock
+            return
 
 
 def _name_files() -> str:
@@ -48,10 +61,6 @@ DELIVERIES = Counter("memos_webhook_deliveries_total", "Attempts to deliver to a
 
 REPLICA_READS = Counter(
     "memos_replica_reads_total", "Reads that the replica may answer, by who did, or why it was the primary", ["outcome"]
-)
-
-HANDED_OVER = Counter(
-    "memos_http_requests_handed_over_total", "Requests that a web process at work handed to one with less to do"
 )
 
 

@@ -40,15 +40,15 @@ class LocalModel(Process):
         environment = {**_environment(), "MEMOS_HF_PASSWORD": password}
         super().__init__("local model", [], log_file=log_file, environment=environment, pass_fds=(descriptor,))
 
-    def start(self) -> None:
+    def start(self, *, held: bool = False) -> None:
         self._command = [self._python, "-m", _MODULE, str(self._listener.fileno()), f"{self.idle_seconds:g}"]
-        super().start()
+        super().start(held=held)
 
     def tend(self) -> None:
         """Starts it when a request waits. Requests that wait for one that ended by a fault are hung up on."""
-        if self._child is not None and self.has_ended():
+        if (status := self.status) is not None:
             self.kill_rest()
-            status, self._child = self._child.returncode, None
+            self._child = None
             if status != 0:
                 log.error("ended by a fault", extra={"part": self.name, "status": status})
                 self._hang_up()

@@ -6,7 +6,6 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from io import BytesIO
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
@@ -16,7 +15,6 @@ from django.urls import is_valid_path
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.encoding import escape_uri_path, iri_to_uri
-from gunicorn.http.errors import ParseException
 from uuid_utils.compat import uuid7
 
 from memory import caller, tracing
@@ -42,7 +40,7 @@ _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 class RequestMiddleware:
     """Gives the request an id (the client's `X-Request-ID` if it is a plain one), times it and logs one line.
 
-    Refuses bodies above MEMOS_MAX_BODY_BYTES (413) before anything reads them; one in chunks is read up to there.
+    Refuses what the gateway did not receive, too large a body, and what the database would refuse in any text.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -70,6 +68,8 @@ class RequestMiddleware:
                 response.streaming_content = tracing.carry(caller.carry(reach.carry(response)))
         seconds = time.perf_counter() - started
         response["X-Request-ID"] = request_id
+        if not response.streaming:
+            response.setdefault("Content-Length", str(len(response.content)))
         if trace_id := tracing.trace_id():
             response["X-Trace-ID"] = trace_id
         route = getattr(request.resolver_match, "route", "") or "unmatched"
@@ -109,41 +109,26 @@ class RequestMiddleware:
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
-        # Django has made text of PATH_INFO, and written what is no UTF-8 in it anew; gunicorn tells what was sent.
-        sent = request.META.get("RAW_URI", "").partition("?")[0]
         for name, content in (
-            ("path", unquote_to_bytes(sent) if sent else request.path_info.encode()),
+            ("path", request.META.get("memos.path") or request.path_info.encode()),
             ("query string", unquote_to_bytes(request.META.get("QUERY_STRING", ""))),
         ):
             if fault := _fault_of(content):
                 return error_response(request, 400, ErrorCode.INVALID_REQUEST, f"The {name} {fault}.")
-        if request.headers.get("Transfer-Encoding"):
-            return _read_chunks(request)
-        try:
-            length = int(request.META.get("CONTENT_LENGTH") or 0)
-        except ValueError:
+        if refused := request.META.get("memos.refused"):
+            status, code, message = refused
+            response = error_response(request, status, code, message)
+            if status == 503:
+                response["Retry-After"] = "1"
+            return response
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not (length.isascii() and length.isdigit()):
             return error_response(request, 400, ErrorCode.INVALID_REQUEST, "Content-Length is not a number.")
-        if length > settings.MEMOS_MAX_BODY_BYTES:
-            return _too_large(request, f"has {length} bytes")
+        most = settings.MEMOS_MAX_BODY_BYTES
+        if int(length) > most:
+            message = f"The body has {length} bytes; the limit is {most}. Send fewer items a batch."
+            return error_response(request, 413, ErrorCode.PAYLOAD_TOO_LARGE, message)
         return None
-
-
-def _read_chunks(request: HttpRequest) -> HttpResponse | None:
-    """Reads a body that comes in chunks, so that views find one with a length; a refusal when that cannot be done."""
-    if not request.META.get("wsgi.input_terminated"):
-        message = "This web server does not read chunks: send the body with a Content-Length."
-        return error_response(request, 411, ErrorCode.LENGTH_REQUIRED, message)
-    most = settings.MEMOS_MAX_BODY_BYTES
-    try:
-        body = request.META["wsgi.input"].read(most + 1)
-    except (ParseException, OSError) as error:
-        log.info("chunks not read", extra={"reason": type(error).__name__})
-        return error_response(request, 400, ErrorCode.INVALID_REQUEST, "The chunks of the body cannot be read.")
-    if len(body) > most:
-        return _too_large(request, f"has more than {most} bytes")
-    request.META["CONTENT_LENGTH"] = str(len(body))
-    request._stream = BytesIO(body)
-    return None
 
 
 def _fault_of(content: bytes) -> str | None:
@@ -158,12 +143,6 @@ def _fault_of(content: bytes) -> str | None:
     except UnicodeDecodeError:
         return "is not UTF-8"
     return None
-
-
-def _too_large(request: HttpRequest, size: str) -> HttpResponse:
-    most = settings.MEMOS_MAX_BODY_BYTES
-    message = f"The body {size}; the limit is {most}. Send fewer items a batch."
-    return error_response(request, 413, ErrorCode.PAYLOAD_TOO_LARGE, message)
 
 
 class RouteSlashMiddleware:

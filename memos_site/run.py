@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.config
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,26 +15,64 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from memory.conf import ConfigurationError
-from memos_site import local_model, log_files, processes, runtime
-from memos_site.application import Application
-from memos_site.embedded import EmbeddedError, EmbeddedServers, Server
-from memos_site.first_start import FirstStart
+from memos_site import local_model, log_files, runtime
+from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
+from memos_site.first_start import FirstStart, StartSettings, announce, list_secrets
 from memos_site.local_model import LocalModel
-from memos_site.processes import Process
-from memos_site.servers import data_dir, in_environment
+from memos_site.processes import ROOT, Process
+from memos_site.servers import data_dir
 
 log = logging.getLogger("memos.run")
 
 READY_SECONDS = 60.0
 LOGS_EVERY_SECONDS = 60.0
-# A process that stops its own parts has a little longer than they have.
-STOP_SECONDS = processes.STOP_SECONDS + 5
+RESTART_PAUSE_SECONDS = 1.0
+# Requests go first. Lower still, the worker would get next to nothing of a machine that is busy throughout.
+WORKER_NICENESS = 5
+
+
+class Preparation:
+    """The process that reads the settings and makes MemOS ready (`memos_site.prepare`), line by line."""
+
+    def __init__(self) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "memos_site.prepare"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 - no thread runs here
+        )
+
+    def read(self) -> dict[str, Any]:
+        """Wait for the next line. Raises EmbeddedError."""
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise EmbeddedError(f"making it ready failed (exit status {self._child.wait()}); what it wrote is above")
+        said: dict[str, Any] = json.loads(line)
+        if "refusal" in said:
+            raise EmbeddedError(said["refusal"])
+        return said
+
+    def go_on(self) -> None:
+        """Say that the servers answer."""
+        assert self._child.stdin is not None
+        self._child.stdin.write("\n")
+        self._child.stdin.close()
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        self._child.kill()
+        self._child.wait()
 
 
 class Supervisor:
-    """The servers, the embedding process, and the application with its web server and worker, of one data folder."""
+    """The servers of one data folder, the embedding process, the web server and the worker."""
 
     def __init__(self) -> None:
         self._folder = data_dir()
@@ -40,14 +80,14 @@ class Supervisor:
         self._servers = EmbeddedServers(
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
-        self._embedding: Process | None = None
+        # In the order in which they are stopped: requests that are under way still need vectors.
+        self._processes: list[Process] = []
         self._local_model: LocalModel | None = None
-        self._application = Application()
         # Another MemOS may own the folder: its runtime file is not ours to remove.
         self._is_announced = False
 
     def run(self) -> int:
-        """Runs until a signal; the exit status."""
+        """Run until a signal; return the exit status."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop)
         try:
@@ -57,9 +97,13 @@ class Supervisor:
 
     def _run(self) -> int:
         os.umask(0o022)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        logs = self._folder / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        logs.chmod(0o700)
         if not _is_set("MEMOS_SECRET_KEY"):
             os.environ["MEMOS_SECRET_KEY"] = runtime.keep_secret_key(self._folder)
+        names = " and ".join(server.name for server in self._servers.servers)
+        self._say(f"Starting {names}…" if names else "Reading the settings…")
         self._servers.launch()
         addresses = self._servers.urls
         has_embedding = not _is_set("MEMOS_EMBEDDING_SOCKET")
@@ -68,38 +112,61 @@ class Supervisor:
         if (python := os.environ.get("MEMOS_HF_PYTHON")) and not _is_set("MEMOS_HF_BASE_URL"):
             if problem := local_model.find_problem(python):
                 raise ConfigurationError(problem)
-            self._local_model = LocalModel(python, log_file=self._folder / "logs" / "local-model.log")
+            self._local_model = LocalModel(python, log_file=logs / "local-model.log")
             addresses["MEMOS_HF_BASE_URL"] = self._local_model.url
         os.environ.update(addresses)
-        self._application.start()
-        settings = self._application.read_settings()
+        metrics = self._servers.private_dir / "metrics"
+        metrics.mkdir(exist_ok=True)
+        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(metrics))
+        (self._folder / "static").mkdir(exist_ok=True)
+        preparation = Preparation()
+        # Its database goes with us: a web server without one would only keep the port from our successor.
+        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGKILL)
+        # It loads while MemOS is made ready, and begins when that is done.
+        self._start(web, held=True)
+        try:
+            settings, made = self._prepare(preparation, web, addresses, logs, has_embedding=has_embedding)
+        finally:
+            preparation.end()
+        if not self._wait_until_up(settings.address, logs / "web.log"):
+            # A secret that is shown once must not be lost with a start that fails.
+            print("\n".join(list_secrets(made, self._folder)), file=sys.stderr)
+            return 0 if self._stopping.is_set() else 1
+        announce(settings.address, self._folder, made, demo=settings.demo)
+        self._supervise()
+        return 0
+
+    def _prepare(
+        self, preparation: Preparation, web: Process, addresses: dict[str, str], logs: Path, *, has_embedding: bool
+    ) -> tuple[StartSettings, FirstStart]:
+        """Start what settings name, make MemOS ready, and let the web server and the worker begin."""
+        settings = StartSettings(**preparation.read())
         logging.config.dictConfig(settings.logging)
-        logs = self._folder / "logs"
-        for folder in (logs, Path(settings.static_root)):
-            folder.mkdir(exist_ok=True)
-        logs.chmod(0o700)
         if has_embedding and settings.embedding is not None:
             command = [*_EMBEDDING, addresses["MEMOS_EMBEDDING_SOCKET"], *settings.embedding]
-            self._embedding = Process("embedding", command, log_file=logs / "embedding.log")
-            self._embedding.start()
+            self._start(Process("embedding", command, log_file=logs / "embedding.log"))
         if self._local_model is not None:
             self._local_model.idle_seconds = settings.hf_idle_seconds
         self._servers.wait_ready()
         self._is_announced = True
         runtime.write_runtime(self._folder, MEMOS_ADDRESS=settings.public_address, **addresses)
-        made = self._application.begin()
-        if not self._wait_until_up(settings.address, logs / "web.log"):
-            # A secret that is shown once must not be lost with a start that fails.
-            print("\n".join(_secrets(made, self._folder)), file=sys.stderr)
-            return 0 if self._stopping.is_set() else 1
-        _announce(settings.address, self._folder, made, demo=settings.demo)
-        self._supervise()
-        return 0
+        preparation.go_on()
+        if not preparation.read()["is_migrated"]:
+            self._say("Making the tables" + (" and the demo data…" if settings.demo else "…"))
+        made = FirstStart(**preparation.read())
+        self._say("Starting the web server and the worker…")
+        web.release()
+        self._start(Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS))
+        return settings, made
+
+    def _start(self, process: Process, *, held: bool = False) -> None:
+        self._processes.insert(0, process)
+        process.start(held=held)
 
     def _wait_until_up(self, address: str, log_file: Path) -> bool:
         deadline = time.monotonic() + READY_SECONDS
         while not self._stopping.is_set() and time.monotonic() < deadline:
-            if self._application.has_ended():
+            if any(process.name == "web" and process.status is not None for process in self._processes):
                 print(f"The web server did not start; {log_file} says why. Its end:", file=sys.stderr)
                 print("\n".join(log_file.read_text("utf-8", "replace").splitlines()[-20:]), file=sys.stderr)
                 return False
@@ -111,7 +178,7 @@ class Supervisor:
         return False
 
     def _supervise(self) -> None:
-        """Starts again whatever ends, until we are asked to stop."""
+        """Start again whatever ends, until we are asked to stop."""
         logs_seen_at = time.monotonic()
         while not self._stopping.wait(0.3):
             if time.monotonic() - logs_seen_at > LOGS_EVERY_SECONDS:
@@ -120,23 +187,14 @@ class Supervisor:
             for server in self._servers.servers:
                 if not server.is_running():
                     self._restart(server)
-            for process in (self._embedding, self._application):
-                if process is not None and process.has_ended():
-                    self._start_again(process)
+            for process in self._processes:
+                if process.status is not None:
+                    log.error("restarting", extra={"part": process.name, "status": process.status})
+                    process.kill_rest()
+                    self._stopping.wait(RESTART_PAUSE_SECONDS)
+                    process.start()
             if self._local_model is not None:
                 self._local_model.tend()
-
-    def _start_again(self, process: Process) -> None:
-        log.error("restarting", extra={"part": process.name})
-        process.kill_rest()
-        self._stopping.wait(processes.RESTART_PAUSE_SECONDS)
-        process.start()
-        if isinstance(process, Application):
-            try:
-                process.read_settings()
-                process.begin()
-            except EmbeddedError as error:
-                log.error("not up yet", extra={"part": process.name, "reason": str(error)})
 
     def _rotate_logs(self) -> None:
         try:
@@ -148,28 +206,34 @@ class Supervisor:
                 log.info("logs rotated", extra={"files": ", ".join(rotated)})
 
     def _restart(self, server: Server) -> None:
-        """One attempt; the supervision comes back to a server that did not make it."""
+        """Try once; the supervision comes back to a server that did not make it."""
         log.error("restarting", extra={"part": server.name})
         try:
             server.start()
             server.wait_ready()
         except (EmbeddedError, OSError) as error:
             log.error("not up yet", extra={"part": server.name, "reason": str(error)})
-            self._stopping.wait(processes.RESTART_PAUSE_SECONDS)
+            self._stopping.wait(RESTART_PAUSE_SECONDS)
+
+    @staticmethod
+    def _say(doing: str) -> None:
+        print(doing, flush=True)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping.set()
 
     def _shut_down(self) -> None:
-        # Requests that are under way still need vectors.
-        for process in (self._application, self._embedding, self._local_model):
-            if process is not None:
-                processes.stop([process], time.monotonic() + STOP_SECONDS)
+        for process in self._processes:
+            process.stop()
+        if self._local_model is not None:
+            self._local_model.stop()
         self._servers.stop()
         if self._is_announced:
             runtime.remove_runtime(self._folder)
 
 
+_WEB = [sys.executable, "-m", "memos_site.web"]
+_WORKER = [sys.executable, "manage.py", "qcluster"]
 _EMBEDDING = [sys.executable, "-m", "memory.providers.minilm.server"]
 
 
@@ -183,49 +247,6 @@ def _answers(url: str) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _secrets(made: FirstStart, folder: Path) -> list[str]:
-    """The login and key that this start made, or how to come by others."""
-    python = f"{in_environment(folder)}.venv/bin/python manage.py"
-    login = f"  login      made at the first start (forgotten: {python} changepassword {made.admin_user or 'admin'})"
-    if made.admin_user:
-        shown = made.admin_password or "(the one in MEMOS_ADMIN_PASSWORD)"
-        login = f"  login      {made.admin_user} / {shown}    (shown once)"
-    key = f"  API key    another: {python} issue_api_key NAME --all-namespaces"
-    if made.api_key:
-        key = f"  API key    {made.api_key}    (shown once)"
-    return [login, key]
-
-
-def _announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> None:
-    shown_key = made.api_key or "$MEMOS_API_KEY"
-    route, body = "/v1/ingest", '{"namespace": "mine", "text": "I prefer the train to the plane."}'
-    if demo:
-        route = "/v1/query"
-        body = '{"namespace": "demo", "query": "How many working days does the store review need?", "lean": true}'
-    lines = [
-        "",
-        f"  MemOS is up at {address}",
-        "",
-        f"  console    {address}/ops/",
-        f"  admin      {address}/admin/",
-        f"  API docs   {address}/docs",
-        f"  data       {folder}",
-        f"  logs       {folder / 'logs'}",
-        *_secrets(made, folder),
-    ]
-    lines += [
-        "",
-        "  Try it:",
-        "",
-        f'    curl -s {address}{route} -H "Authorization: Bearer {shown_key}" \\',
-        f"      -H 'Content-Type: application/json' -d '{body}'",
-        "",
-        "  Ctrl-C stops everything; the data stay.",
-        "",
-    ]
-    print("\n".join(lines), flush=True)
 
 
 def main() -> int:

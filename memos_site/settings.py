@@ -78,13 +78,18 @@ MEMOS_WEB_WORKERS = env.integer(
     maximum=64,
 )
 MEMOS_WEB_THREADS = env.integer(
-    "MEMOS_WEB_THREADS", 4, "Threads a web server process: so many requests at once.", minimum=1, maximum=64
+    "MEMOS_WEB_THREADS",
+    4,
+    "Requests that a web server process works on at once: so many connections to PostgreSQL it has for them.",
+    minimum=1,
+    maximum=64,
 )
 MEMOS_STREAM_THREADS = env.integer(
     "MEMOS_STREAM_THREADS",
     64,
-    "Threads of the process that has the streams, and with a language model all answers: so many at once. "
-    "0: there is none, and they take the threads of the others.",
+    "Streams, answers of a model and waits that a web server process may have under way at once; the next is answered "
+    "503 `too_many_streams`.",
+    minimum=1,
     maximum=512,
 )
 

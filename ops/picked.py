@@ -33,7 +33,7 @@ from ops.moments import read_moment
 from ops.what_if import policy_with, read_changes
 
 PARAMETER = "picked"
-# What a request line has room for (gunicorn takes 4,094 characters); more are kept as a selection.
+# What a request line has room for (proxies take 4,000 characters or more); more are kept as a selection.
 MAX_IN_ADDRESS = 100
 MAX_SELECTED = 10_000
 _KEPT_SELECTIONS = 3

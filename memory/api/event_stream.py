@@ -1,15 +1,13 @@
 """Server-sent events (WHATWG HTML, 9.2): an answer that is sent while it is made.
 
 What is there to say goes out at once, a comment when nothing was for PING_SECONDS. Nothing of a request is held
-meanwhile but its thread: its connection to the database is given back before the first byte. A client that has left is
-noticed while its answer is waited for, and ends the work on it.
+meanwhile but its thread: its connection to the database is given back before the first byte. While an answer is waited
+for, empty pieces are sent. They put nothing on the wire, and the web server closes the stream if its client has left.
 """
 
 from __future__ import annotations
 
 import logging
-import select
-import socket
 import threading
 import time
 from collections import Counter
@@ -27,6 +25,7 @@ from memory.api.errors import describe_error
 from memory.api.responses import error_body
 from memory.enums import ErrorCode
 from memory.errors import TooManyStreams
+from memory.stores import request_load
 from memory.text.json_values import encode
 
 log = logging.getLogger("memos.error")
@@ -53,12 +52,19 @@ class Slot:
     def __init__(self, caller: str) -> None:
         most = settings.MEMOS_STREAMS_PER_KEY
         with _lock:
+            if _open.total() >= settings.MEMOS_STREAM_THREADS:
+                raise TooManyStreams(
+                    f"{settings.MEMOS_STREAM_THREADS} streams or answers are under way (MEMOS_STREAM_THREADS). Try "
+                    "again in a moment."
+                )
             if _open[caller] >= most:
                 raise TooManyStreams(
                     f"This key has {most} streams or answers under way (MEMOS_STREAMS_PER_KEY). Let one end, or read "
                     "it to its end, and try again."
                 )
             _open[caller] += 1
+        # From now on the request waits, and leaves the processor to background work.
+        request_load.end()
         self._caller: str | None = caller
 
     def __enter__(self) -> Self:
@@ -139,12 +145,11 @@ def _write(
     with closing(events):
         try:
             for event in events:
-                if has_left(request):
-                    return
                 if event is not None:
                     number += 1
                     yield write(number, *event)
                 elif time.monotonic() - spoke < PING_SECONDS:
+                    yield b""
                     continue
                 else:
                     yield b": ping\n\n"
@@ -162,18 +167,3 @@ def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:
             "Something went wrong inside; the server's log has more under the request_id.",
         )
     return error_body(request, code, message, detail)
-
-
-def has_left(request: HttpRequest) -> bool:
-    """Whether the client has closed its connection, as far as the web server says what that is."""
-    client = request.META.get("gunicorn.socket")
-    if not isinstance(client, socket.socket):
-        return False
-    try:
-        readable = select.poll()
-        readable.register(client, select.POLLIN)
-        return bool(readable.poll(0)) and not client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True

@@ -8,7 +8,7 @@ from contextlib import closing
 import orjson
 from django.http import HttpRequest, StreamingHttpResponse
 
-from memory.api.event_stream import STREAM_HEADERS, EventStream, Slot, give_connection_back, has_left
+from memory.api.event_stream import STREAM_HEADERS, EventStream, Slot, give_connection_back
 from memory.api.openai_errors import describe_for_openai
 
 
@@ -31,10 +31,7 @@ def respond(
 def _until_error(request: HttpRequest, pieces: Generator[bytes]) -> Generator[bytes]:
     with closing(pieces):
         try:
-            for piece in pieces:
-                if has_left(request):
-                    return
-                yield piece
+            yield from pieces
         except Exception as error:
             said = describe_for_openai(request, error)
             yield b"data: " + orjson.dumps(said) + b"\n\n"

@@ -18,7 +18,6 @@ import psycopg
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from psycopg.adapt import Dumper
 from psycopg.pq import Format, TransactionStatus
@@ -201,25 +200,10 @@ class _Limit(threading.local):
             and sent_to is raw
             and sent_to.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS)
         ):
-            _set(f"SET statement_timeout = {_usual_timeout(connections[DEFAULT_DB_ALIAS]):d}")
+            _set("RESET statement_timeout")
 
 
 _limit = _Limit()
-
-
-def end_long_statements(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Has PostgreSQL end each statement of a new connection that runs longer than a request may take.
-
-    For processes that answer requests: jobs have time limits of their own.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET statement_timeout = {settings.MEMOS_REQUEST_SECONDS * 1000:d}")
-    connection.memos_timeout = settings.MEMOS_REQUEST_SECONDS * 1000  # type: ignore[attr-defined]
-
-
-def _usual_timeout(connection: BaseDatabaseWrapper) -> int:
-    """Milliseconds that a statement of the connection may run outside a search; 0: as long as it takes."""
-    return int(getattr(connection, "memos_timeout", 0))
 
 
 def _set(statement: str) -> None:

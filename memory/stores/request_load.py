@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from memory.errors import RedisAway
@@ -55,27 +56,22 @@ class _Gauge:
 
 _gauge = _Gauge()
 _starting = threading.Lock()
-_left_out = False
-
-
-def leave_out() -> None:
-    """From now on the requests of this process are not counted: they mostly wait, for a model or a client."""
-    global _left_out  # noqa: PLW0603 - one a process
-    _left_out = True
+# Of the request of this thread.
+_is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)
 
 
 def begin() -> None:
-    """A request has arrived."""
-    if _left_out:
-        return
+    """Count a request that has arrived, until `end`."""
     if _gauge.pid != os.getpid():
         _start()
+    _is_counted.set(True)
     _gauge.move(1)
 
 
 def end() -> None:
-    """A request that `begin` counted was answered."""
-    if not _left_out:
+    """Count the request no more: it was answered, or waits for a model or a client. Twice is once."""
+    if _is_counted.get():
+        _is_counted.set(False)
         _gauge.move(-1)
 
 

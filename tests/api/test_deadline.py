@@ -9,7 +9,7 @@ from memory import deadline
 from memory.api.errors import exception_handler
 from memory.errors import DeadlineExceeded
 from memory.models import AuditLog, Document, IdempotencyRecord, Memory, MemoryVersion
-from memory.models.sql import end_long_statements, fetch, limit_statements
+from memory.models.sql import fetch, limit_statements
 from memory.services.ingestion import admission, documents
 
 TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "Tea is at five."}
@@ -94,8 +94,8 @@ def test_outside_a_request_there_is_no_limit():
 def test_a_statement_that_takes_longer_is_ended_by_the_database(settings, rf):
     settings.MEMOS_REQUEST_SECONDS = 1
     connection.close()
-    connection.ensure_connection()
-    end_long_statements(connection=connection)
+    options = connection.settings_dict["OPTIONS"]
+    connection.settings_dict["OPTIONS"] = {**options, "options": "-c statement_timeout=1000"}
     request = rf.get("/v1/memories")
     try:
         with pytest.raises(OperationalError) as ended, transaction.atomic():
@@ -104,7 +104,7 @@ def test_a_statement_that_takes_longer_is_ended_by_the_database(settings, rf):
             fetch("SELECT %(n)s::int", {"n": 1}, prepared=False)
         assert connection.cursor().execute("SHOW statement_timeout").fetchone() == ("1s",)
     finally:
-        connection.memos_timeout = 0
+        connection.settings_dict["OPTIONS"] = options
         connection.close()
 
     class Wrapped:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from unittest import mock
 
 import pytest
 import redis
 from django.test import override_settings
 from django.utils import timezone
-from gunicorn.http.errors import InvalidChunkSize, NoMoreData
 
 from memory.models import AuditLog, Memory, MemoryVector, NamespaceStat, Posting, Session
 from memory.providers.embedding.registry import provider_for
@@ -105,45 +102,6 @@ def test_a_body_above_the_limit_is_refused(alice):
 
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "payload_too_large"
-
-
-def test_a_body_without_length_is_refused(alice):
-    answer = alice.post("/v1/ingest", TURN, Transfer_Encoding="chunked")
-
-    assert answer.status_code == 411
-
-
-def in_chunks(tenant, body: bytes, **environ: object):
-    """The request as gunicorn hands it on: a stream that ends by itself, and no length."""
-    request = {"wsgi.input": BytesIO(body), "wsgi.input_terminated": True, "CONTENT_TYPE": "application/json"}
-    sent = {**request, "CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", **environ}
-    return tenant.client.generic("POST", "/v1/ingest", **sent)
-
-
-def test_a_body_in_chunks_is_read(alice):
-    answer = in_chunks(alice, json.dumps(TURN).encode())
-
-    assert answer.status_code == 200
-    assert Memory.objects.across_namespaces().get().text == TURN["text"]
-
-
-@override_settings(MEMOS_MAX_BODY_BYTES=1000)
-def test_a_body_in_chunks_above_the_limit_is_refused_and_not_read_on(alice):
-    body = BytesIO(json.dumps(TURN | {"text": "x" * 5000}).encode())
-    answer = in_chunks(alice, b"", **{"wsgi.input": body})
-
-    assert answer.status_code == 413
-    assert body.tell() == 1001
-    assert not Memory.objects.across_namespaces().exists()
-
-
-@pytest.mark.parametrize("error", [InvalidChunkSize(b"zz"), NoMoreData(), TimeoutError()])
-def test_chunks_that_cannot_be_read_are_a_wrong_request(alice, error):
-    broken = mock.Mock()
-    broken.read.side_effect = error
-    answer = in_chunks(alice, b"", **{"wsgi.input": broken})
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
 
 
 def test_a_turn_is_kept_with_vector_terms_counts_window_and_audit(alice):

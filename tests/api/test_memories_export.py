@@ -15,7 +15,6 @@ from memory.models import Memory
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import export
 from memory.types import NewMemory
-from memos_site.long_requests import read_request_line
 
 EXPORT = "/v1/memories/export"
 RED = json.dumps({"metadata.colour": "red"})
@@ -188,11 +187,3 @@ def test_its_memory_does_not_grow_with_the_file(alice, monkeypatch):
 
     assert all_of_it > 5 * few
     assert large < 2 * small
-
-
-@pytest.mark.parametrize(
-    ("target", "is_long"),
-    [("/v1/memories/export", True), ("/v1/memories/export?namespace=a", True), ("/v1/memories?namespace=a", False)],
-)
-def test_it_has_the_process_of_long_requests(target, is_long):
-    assert read_request_line(f"GET {target} HTTP/1.1\r\n".encode()).takes_long == is_long

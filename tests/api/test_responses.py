@@ -12,7 +12,6 @@ from pydantic import TypeAdapter
 from memory.models import Memory
 from memory.stores import redis as redis_store
 from memory.stores import responses as store
-from memos_site.long_requests import RequestLine
 from tests.api.test_completions import SAID, error_of, pieces_of, told_by, turns, upstream
 from tests.job_queue import work_off
 from tests.providers.upstream import Reply, chunk, streamed, whole
@@ -254,15 +253,6 @@ def test_a_response_leads_to_its_session(alice, upstream):
     assert answer.status_code == 200
     assert [session for session, role, _ in turns(alice) if role == "user"] == ["codex-1", "s9", "s9"]
     assert [one["content"] for one in upstream.asked[1]["messages"] if one["role"] == "user"] == [QUESTION, "And now?"]
-
-
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages"])
-def test_an_answer_is_made_by_the_process_that_has_the_streams(settings, path):
-    settings.MEMOS_LLM_ENABLED = True
-
-    assert RequestLine(b"POST", path).takes_long
-    assert not RequestLine(b"GET", path).takes_long
-    assert not RequestLine(b"POST", f"{path}/count_tokens").takes_long
 
 
 def test_a_kept_response_is_read_again(alice, upstream):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from types import SimpleNamespace
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from django.core.exceptions import SuspiciousOperation
@@ -74,7 +75,7 @@ def test_what_is_no_utf_8_in_an_address_is_refused(alice, part):
 
 @pytest.mark.parametrize(("sent", "status"), [("%ED%A0%80", 400), ("%ff", 400), ("%C3%BC", 404), ("%E6%96%87", 404)])
 def test_a_path_is_judged_as_it_was_sent(alice, sent, status):
-    answer = alice.client.get(f"/v1/documents/{sent}", RAW_URI=f"/v1/documents/{sent}?namespace=alice")
+    answer = alice.client.get(f"/v1/documents/{sent}", **{"memos.path": unquote_to_bytes(f"/v1/documents/{sent}")})
 
     assert answer.status_code == status, answer.content
 

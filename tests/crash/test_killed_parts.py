@@ -13,8 +13,8 @@ from tests.crash.server import Server, wait_for
 
 # Each with the words of its command line.
 PARTS = {
-    "web": "gunicorn: master",
-    "application": "memos: application",
+    "web": "granian",
+    "web process": "worker-1",
     "valkey": "valkey-server",
     "postgres": "postgres",
 }

@@ -226,7 +226,7 @@ def test_a_rolling_restart_fails_no_request_and_loses_nothing(nodes):
     try:
         for node in nodes:
             wait_for(lambda: len(balancer.acknowledged) > 20, what="requests under way")
-            before = node.part("memos: application")
+            before = node.part("granian")
             balancer.drain(node)
             before.terminate()
             psutil.wait_procs([before], timeout=60)

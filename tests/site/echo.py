@@ -1,30 +1,59 @@
-"""A WSGI application that says what it was asked, for tests of the worker that reads requests."""
+"""A URLconf that says what was asked, for tests of the web server in front of the real middleware."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
-LATE_SECONDS = 4.0
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.urls import path, re_path
+from django.views.decorators.csrf import csrf_exempt
+
+handler400 = "memos_site.errors.bad_request"
+handler404 = "memos_site.errors.not_found"
+handler500 = "memos_site.errors.server_error"
 
 
-def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """JSON of the request; a body is told by its length and SHA-256. `/unread` does not read it; `/late` answers after
-    LATE_SECONDS."""
-    body = b"" if environ["PATH_INFO"] == "/unread" else environ["wsgi.input"].read()
-    if environ["PATH_INFO"] == "/late":
-        time.sleep(LATE_SECONDS)
-    told = {
-        "method": environ["REQUEST_METHOD"],
-        "path": environ["PATH_INFO"],
-        "script": environ["SCRIPT_NAME"],
-        "scheme": environ["wsgi.url_scheme"],
-        "length": len(body),
-        "sha256": hashlib.sha256(body).hexdigest(),
-    }
-    answer = json.dumps(told).encode()
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))])
-    return [answer]
+def late(request: HttpRequest) -> HttpResponse:
+    """Answer when the file at `until` is there; write `until`.begun first."""
+    until = Path(request.GET["until"])
+    until.with_suffix(".begun").touch()
+    while not until.exists():
+        time.sleep(0.02)
+    return HttpResponse("late")
+
+
+def stream(request: HttpRequest) -> StreamingHttpResponse:
+    """Send an event, and then nothing but empty pieces; touch the file at `closed` when it is closed."""
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield b"data: begun\n\n"
+            while True:
+                yield b""
+                time.sleep(0.05)
+        finally:
+            Path(request.GET["closed"]).touch()
+
+    return StreamingHttpResponse(pieces(), content_type="text/event-stream")
+
+
+@csrf_exempt
+def echo(request: HttpRequest) -> JsonResponse:
+    """Tell the request; its body by length and SHA-256."""
+    return JsonResponse(
+        {
+            "method": request.method,
+            "path": request.path,
+            "script": request.META["SCRIPT_NAME"],
+            "scheme": request.scheme,
+            "protocol": request.META["SERVER_PROTOCOL"],
+            "length": len(request.body),
+            "sha256": hashlib.sha256(request.body).hexdigest(),
+        }
+    )
+
+
+urlpatterns = [path("late", late), path("stream", stream), re_path("", echo)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -59,7 +60,7 @@ def test_counters_of_several_processes_add_up(tmp_path):
 def test_who_takes_the_place_of_another_counts_on_in_its_files(tmp_path):
     program = (
         "from memory.metrics import observe_request, exposition, take_place\n"
-        "take_place('web-0')\n"
+        "take_place('web')\n"
         "observe_request(method='GET', route='v1/x', status=200, seconds=0.01)\n"
         "print(exposition({}).decode())"
     )
@@ -71,3 +72,19 @@ def test_who_takes_the_place_of_another_counts_on_in_its_files(tmp_path):
         assert f'memos_http_requests_total{{method="GET",route="v1/x",status="200"}} {count}.0' in text
     assert "histogram_web-0.db" in os.listdir(tmp_path)
     assert len(list(tmp_path.glob("histogram_*.db"))) == 1
+
+
+def test_each_process_has_a_place_of_its_own_until_it_ends(tmp_path):
+    program = "import sys; from memory.metrics import take_place; take_place('web'); print('has one', flush=True)"
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    waits = [sys.executable, "-c", f"{program}; sys.stdin.read()"]
+    with ExitStack() as stack:
+        for _ in range(2):
+            one = subprocess.Popen(waits, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stack.enter_context(one)
+            assert one.stdout.readline() == b"has one\n"
+        assert sorted(file.name for file in tmp_path.glob("*.lock")) == ["web-0.lock", "web-1.lock"]
+        one.kill()
+        one.wait()
+        subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, check=True)
+        assert len(list(tmp_path.glob("*.lock"))) == 2

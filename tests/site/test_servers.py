@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from memos_site.embedded import EmbeddedError
-from memos_site.first_start import FirstStart
-from memos_site.run import _announce
+from memos_site.first_start import FirstStart, announce
 from memos_site.servers import DEFAULT_DATA_DIR, with_servers
 
 
@@ -59,7 +58,7 @@ def test_a_command_says_which_data_folder_it_works_on_and_not_where_its_result_g
     ],
 )
 def test_what_a_start_suggests_works_on_its_own_data_folder(folder, named, capsys):
-    _announce("http://127.0.0.1:8000", folder, FirstStart(None, None, None, 0), demo=True)
+    announce("http://127.0.0.1:8000", folder, FirstStart(None, None, None, 0), demo=True)
 
     told = capsys.readouterr().out
     assert f"another: {named}.venv/bin/python manage.py issue_api_key" in told

@@ -7,7 +7,6 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from django.conf import settings
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -186,7 +185,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         # Named namespaces are looked up before anybody waits.
         queue_status(self.access, namespaces=namespaces, now=timezone.now())
         with Slot(self.access.actor), deadline.without_limit():
-            waited = wait_for(self.access, namespaces=namespaces, seconds=_limit(values["timeout_seconds"]))
+            waited = wait_for(self.access, namespaces=namespaces, seconds=values["timeout_seconds"])
         data = {
             "user_name": cube,
             "running_tasks": waited.jobs,
@@ -212,7 +211,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         cube, namespaces = self._cube(values)
         queue_status(self.access, namespaces=namespaces, now=timezone.now())
         slot = Slot(self.access.actor)
-        events = self._wait(cube, namespaces, _limit(values["timeout_seconds"]))
+        events = self._wait(cube, namespaces, values["timeout_seconds"])
         return respond(request._request, events, slot, write=_write_line)
 
     def _wait(
@@ -256,11 +255,6 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
             return None, None
         places = self.find_places(self.reach([cube], cube))
         return cube, [place.scope.namespace for place in places]
-
-
-def _limit(seconds: float) -> float:
-    """Without a process for those who wait, nobody does: they would hold the threads of all others."""
-    return seconds if settings.MEMOS_STREAM_THREADS else 0.0
 
 
 def _tell(job: dict[str, Any]) -> dict[str, Any]:

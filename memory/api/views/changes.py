@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import time
 
-from django.conf import settings
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.event_stream import Slot, give_connection_back, has_left
+from memory.api.event_stream import Slot, give_connection_back
 from memory.api.serializers.errors import ErrorSerializer
 from memory.api.serializers.webhooks import ChangeListingSerializer, ChangeListSerializer
 from memory.api.views.base import MemosViewSet
@@ -18,9 +17,6 @@ from memory.services.webhooks.events import Place
 from memory.services.webhooks.feed import EventPage
 from memory.services.webhooks.watch import wait_for_event
 from memory.types import Scope
-
-# How often somebody who waits is looked for: a client may have left.
-LOOK_SECONDS = 5.0
 
 
 class ChangeViewSet(MemosViewSet):
@@ -42,8 +38,7 @@ class ChangeViewSet(MemosViewSet):
         scope, types = self.scope(values["namespace"], create=False), check_types(values["types"])
         after = feed.read_cursor(values["cursor"])
         page = feed.read(scope, after=after, types=types, limit=values["limit"])
-        # Without a process for those who wait, nobody does: they would hold the threads of all others.
-        if not page.events and values["wait"] and settings.MEMOS_STREAM_THREADS:
+        if not page.events and values["wait"]:
             page = self._wait(scope, page.place, types, limit=values["limit"], seconds=values["wait"])
         return Response(
             {
@@ -61,9 +56,9 @@ class ChangeViewSet(MemosViewSet):
         slot, ends = Slot(self.access.actor), time.monotonic() + seconds
         page = EventPage([], after, has_more=False)
         try:
-            while not page.events and (left := ends - time.monotonic()) > 0 and not has_left(self.request._request):
+            while not page.events and (left := ends - time.monotonic()) > 0:
                 give_connection_back()
-                if wait_for_event(scope.namespace_id, after=page.place, seconds=min(left, LOOK_SECONDS)):
+                if wait_for_event(scope.namespace_id, after=page.place, seconds=left):
                     page = feed.read(scope, after=page.place, types=types, limit=limit)
         finally:
             slot.give_back()

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import orjson
 
-from memory import free_memory
 from memory.providers.minilm.messages import FAILURE, VECTORS, receive, send
 from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
@@ -125,7 +124,6 @@ def main() -> int:
         except WeightsError as error:
             # Whoever asks is told the same, and the next request tries again.
             sys.stderr.write(f"{error}\n")
-        free_memory.trim_regularly()
         server.serve_forever()
     return 0
 

@@ -10,7 +10,6 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Job, Memory
-from memos_site.long_requests import read_request_line
 from tests.api.memtensor.test_routes import FERRY, add, data_of, refuse
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,8 +96,7 @@ def test_a_task_of_the_clients_own_is_completed_when_its_memories_are_there(alic
     assert data_of(alice.get(path, task_id="trip-1")) == told
 
 
-def test_a_wait_ends_when_nothing_waits_or_the_time_is_over(alice, waiting, settings):
-    settings.MEMOS_STREAM_THREADS = 1
+def test_a_wait_ends_when_nothing_waits_or_the_time_is_over(alice, waiting):
     path = "/product/scheduler/wait?timeout_seconds=0.1"
     answer = alice.client.post(path)
     assert answer.json()["message"] == "timeout"
@@ -113,19 +111,7 @@ def test_a_wait_ends_when_nothing_waits_or_the_time_is_over(alice, waiting, sett
     refuse(alice.client.post("/product/scheduler/wait?timeout_seconds=301"), 400, "timeout_seconds")
 
 
-def test_turns_are_waited_for_too(alice, settings):
-    settings.MEMOS_STREAM_THREADS = 1
+def test_turns_are_waited_for_too(alice):
     add(alice)
 
     assert data_of(alice.client.post("/product/scheduler/wait?timeout_seconds=0"))["remaining_turns"] == 1
-
-
-@pytest.mark.parametrize("path", ["/product/chat/stream", "/product/scheduler/wait", "/product/scheduler/wait/stream"])
-def test_what_takes_long_goes_to_the_process_for_streams(path):
-    assert read_request_line(f"POST {path}?timeout_seconds=1 HTTP/1.1\r\n".encode()).takes_long
-
-
-@pytest.mark.parametrize("path", ["/product/search", "/product/chat/complete", "/chat"])
-def test_what_does_not_take_long_does_not(path, settings):
-    settings.MEMOS_LLM_ENABLED = False
-    assert not read_request_line(f"POST {path} HTTP/1.1\r\n".encode()).takes_long

@@ -223,12 +223,6 @@ class TestWaiting:
 
         assert wait_for_event(alice.scope.namespace_id, after=after, seconds=1.5) is False
 
-    def test_without_a_process_for_streams_nobody_waits(self, alice, settings):
-        settings.MEMOS_STREAM_THREADS = 0
-        started = time.monotonic()
-        assert alice.get("/v1/changes", namespace="alice", wait="50").status_code == 200
-        assert time.monotonic() - started < 40
-
     def test_a_key_has_so_many_waits_at_once(self, alice, settings):
         settings.MEMOS_STREAMS_PER_KEY = 0
         answer = alice.get("/v1/changes", namespace="alice", cursor="now", wait="5")
