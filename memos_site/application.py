@@ -41,9 +41,6 @@ log = logging.getLogger("memos.run")
 
 # A web server that ends by itself so soon will do so each time.
 STARTING_SECONDS = 60.0
-# Requests go first, for which the worker pauses besides (`memory.services.jobs.pacing`). Lower still, it would get next
-# to nothing of a machine that is busy throughout, however long turns have waited.
-WORKER_NICENESS = 5
 
 # Of <linux/mman.h>.
 _MADV_DONTNEED = 4
@@ -99,7 +96,7 @@ class _Parts:
     def __init__(self, logs: Path) -> None:
         # Its database goes with us: waiting for requests would only keep the port from our successor.
         self.web = ForkedProcess("web", _serve, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
-        self.worker = ForkedProcess("worker", _work, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
+        self.worker = ForkedProcess("worker", _work, log_file=logs / "worker.log")
         self._stopping = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop)
@@ -203,7 +200,7 @@ def load() -> None:
     import_module("memos_site.wsgi")
     # Requests are held against the document, which takes a second to make.
     import_module("memory.api.known_fields").read_document()
-    import_module("memory.tasks")
+    import_module("memory.services.jobs.registry").load_tasks()
     import_module("django_redis.cache")
     import_module("memory.text.tokens").count_tokens("ready")
     _let_go_of_pages("rs_bpe")

@@ -16,7 +16,6 @@ OF_PROCESSES = (
     "gunicorn.app.wsgiapp",
     "gunicorn.workers.gthread",
     "memory.providers.minilm.server",
-    "memory.services.webhooks.courier",
     "memory.stores.session_cache",
     "memos_site.run",
     "memos_site.web_worker",

@@ -136,12 +136,10 @@ def post_worker_init(worker: Worker) -> None:
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding_model import active_model
-    from memory.stores import request_load
 
     sys.setswitchinterval(SWITCH_SECONDS)
     connection_created.connect(end_long_statements)
     if worker.has_streams:
-        request_load.leave_out()
         # Its threads are many, and each of them would keep one.
         for database in connections.settings.values():
             database["CONN_MAX_AGE"] = 0

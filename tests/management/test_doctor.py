@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule
+from django_q.models import Schedule
 
 from memory.demo.seed import seed_demo_namespace
 from memory.enums import JobPriority
@@ -19,11 +19,12 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Job, Memory, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
 from memory.services.diagnosis import host, language, search
+from memory.services.jobs.runner import run_schedule
 from memory.services.monitoring import stats
-from memory.services.tenancy import idempotency
+from memory.services.tenancy import tasks
 from memory.stores import redis as redis_store
-from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access
+from tests.job_queue import queued_jobs
 from tests.providers.cross_encoder import build
 from tests.providers.endpoint import serving
 from tests.vectorless import take_vectors
@@ -33,7 +34,7 @@ from tests.vectorless import take_vectors
 def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that nothing is wrong with."""
     seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     ensure_schedules()
     call_command("issue_api_key", "tests", "--all-namespaces", stdout=StringIO())
     get_user_model().objects.create_user("ann", is_staff=True)
@@ -246,7 +247,7 @@ def test_a_schedule_that_is_late_is_a_finding_and_one_that_has_run_is_not() -> N
     assert found["schedules"][:2] == ("warn", "more than 3 periods late: memos: embed pending memories")
     assert "qcluster" in found["schedules"][2]
 
-    embed_pending(schedule="memos: embed pending memories")
+    run_schedule("memos: embed pending memories", "embed_pending")
     assert examine()[1]["schedules"][0] == "ok"
 
 
@@ -269,16 +270,16 @@ def test_a_schedule_that_fails_three_times_in_a_row_is_a_finding(monkeypatch: py
         raise RuntimeError("the disk is full")
 
     with monkeypatch.context() as faulty:
-        faulty.setattr(idempotency, "forget_old", broken)
+        faulty.setattr(tasks, "forget_idempotency_keys", broken)
         for count in range(1, 4):
-            forget_idempotency_keys(schedule=name)
+            run_schedule(name, "forget_idempotency_keys")
             status, found = examine()
             assert found["failed jobs"][0] == "warn"
             assert found["schedules"][0] == ("fail" if count == 3 else "ok")
     assert status == 1
     assert found["schedules"][1] == f"{name} has failed 3 times in a row (RuntimeError: the disk is full)"
 
-    forget_idempotency_keys(schedule=name)
+    run_schedule(name, "forget_idempotency_keys")
     assert {examine()[1][check][0] for check in ("schedules", "failed jobs")} == {"ok"}
 
 

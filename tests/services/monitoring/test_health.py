@@ -9,7 +9,6 @@ from unittest import mock
 import redis
 from django.db import InterfaceError, connection
 from django.utils import timezone
-from django_q.models import OrmQ
 from django_q.status import Stat
 
 from memory.models import Job, Memory
@@ -17,7 +16,7 @@ from memory.services.index.embedding_model import active_model
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, enqueue
 from memory.services.monitoring import health
 from memory.stores import redis as redis_store
-from memory.tasks import index_entities, settle_memories
+from tests.job_queue import queued_jobs, run_task
 
 
 def test_all_is_well(db):
@@ -59,7 +58,7 @@ def test_gauges_count_what_is_there(alice, remember):
     enqueue(CONDENSE, alice.scope.namespace_id, "s1")
     enqueue(EMBED_PENDING)
     values = {name: value for name, (_, value) in health.gauges().items()}
-    assert (values["memos_memories"], values["memos_queue_queued"]) == (3, OrmQ.objects.count()) == (3, 2)
+    assert (values["memos_memories"], values["memos_queue_queued"]) == (3, queued_jobs().count()) == (3, 2)
 
 
 def test_gauges_say_how_long_turns_wait_for_what_follows_them(alice, remember):
@@ -71,10 +70,10 @@ def test_gauges_say_how_long_turns_wait_for_what_follows_them(alice, remember):
         return [values[f"memos_{name}_lag_seconds"][1] for name in ("entities", "settling")]
 
     assert all(420 <= seconds < 480 for seconds in lags())
-    index_entities(schedule="memos: index entities")
+    run_task("index_entities", schedule="memos: index entities")
     entities, settling = lags()
     assert entities == 0 < settling
-    settle_memories(schedule="memos: settle memories")
+    run_task("settle_memories", schedule="memos: settle memories")
     assert lags() == [0, 0]
 
 
