@@ -40,6 +40,7 @@ _NICENESS = 5
 
 def run_clusters(names: Sequence[str]) -> None:
     """Run the clusters until SIGTERM or SIGINT; end the process when one of them ends."""
+    setproctitle("qcluster worker")
     connections.close_all()
     stops = multiprocessing.Event()
     fork = multiprocessing.get_context("fork").Process
