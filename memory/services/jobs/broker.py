@@ -34,7 +34,7 @@ class WorkBroker(ORM):
         self.get_connection()
         with reach.across_namespaces():
             work = self.find_work()
-        messages = [(None, self._write_message(*work))] if work else []
+        messages: list[tuple[int | None, str]] = [(None, self._write_message(*work))] if work else []
         # django-q2 pauses where its table has no message.
         if not messages or self.queue_size():
             messages += super().dequeue() or []

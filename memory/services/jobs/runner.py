@@ -46,7 +46,7 @@ Result = TypeVar("Result")
 LOST_WORKER = ("WorkerLost", "The worker that carried it out has ended before it.")
 MAX_ERROR_CHARS = 200
 
-# Of each priority the namespace whose job this process began last, and the latest time that it has seen.
+# The namespace whose job this process began last, by priority, and the latest time that it has seen.
 _served: dict[JobPriority, int] = {}
 _latest: datetime | None = None
 

@@ -21,7 +21,7 @@ COUNTED = timedelta(days=1)
 # Behind by so many periods a schedule is late, and so many failures in a row are no accident.
 LATE_PERIODS = 3
 FAILURES_IN_A_ROW = 3
-# How far ahead of the clock a moment may lie beyond its regular time before the clock must have gone back.
+# A moment may lie this far ahead of the clock beyond its regular time before the clock must have gone back.
 _CLOCK_SLACK = timedelta(minutes=1)
 # django-q2 looks at the schedules twice a minute.
 _LOOK = timedelta(minutes=1)
@@ -46,18 +46,18 @@ class ScheduleState:
 
     @property
     def seconds(self) -> float | None:
-        """How long the last run took; None while it runs. Never below 0, also where the clock went back meanwhile."""
+        """Returns how long the last run took; None while it runs. Never below 0, also where the clock went back."""
         if self.last_run_at is None or self.finished_at is None:
             return None
         return max(0.0, (self.finished_at - self.last_run_at).total_seconds())
 
     def is_late(self, now: datetime) -> bool:
-        """Whether its last run, or before any its first due one, is more than LATE_PERIODS ago."""
+        """Tells whether its last run, or before any its first due one, is more than LATE_PERIODS ago."""
         since = self.last_run_at or self.next_run_at
         return since is not None and now - since > LATE_PERIODS * timedelta(minutes=self.minutes) + _LOOK
 
     def is_ahead(self, now: datetime) -> bool:
-        """Whether its next run lies further ahead than its period: the clock has gone back."""
+        """Tells whether its next run lies further ahead than its period: the clock has gone back."""
         return self.next_run_at is not None and self.next_run_at - now > timedelta(minutes=self.minutes) + _LOOK
 
     def keeps_failing(self) -> bool:

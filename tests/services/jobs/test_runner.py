@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 from django_q.exceptions import TimeoutException
-from django_q.models import Schedule
+from django_q.models import OrmQ, Schedule
 
 from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
@@ -18,7 +18,7 @@ from memory.models import Job
 from memory.schedules import ensure_schedules
 from memory.services.index import missing_vectors
 from memory.services.jobs import runner
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, IMPORT, enqueue
 from memory.services.jobs.schedules import mend_clock
 from memory.services.summaries import condense
 from tests.job_queue import make_due, queued_jobs, work_off
@@ -151,6 +151,40 @@ def test_a_task_that_takes_too_long_ends_its_process_and_is_tried_again(alice, m
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error_type) == ("queued", 1, "TimeoutException")
     assert job.due_at > timezone.now()
+
+
+def test_a_job_of_a_namespace_that_is_gone_has_nothing_to_do(db):
+    enqueue(CONDENSE, 123_456, "s1")
+    assert work_off() == 1
+    assert Job.objects.across_namespaces().get().state == "done"
+
+
+def test_a_run_that_has_used_up_its_time_goes_on_at_once(db, monkeypatch):
+    monkeypatch.setattr(runner, "slice_seconds", lambda: 0.0)
+    for kind, goes_on, again in (("seal_audit", False, 0), ("count_uses", True, 1)):
+        runner.run_schedule(f"memos: {kind}", kind, goes_on=goes_on)
+        assert OrmQ.objects.count() == again
+    monkeypatch.undo()
+    work_off()
+    assert not OrmQ.objects.exists()
+
+
+def test_a_job_sees_whether_others_of_its_priority_wait(alice, bob):
+    run = begin(queued(alice))
+    seen = []
+
+    def look() -> None:
+        seen.append(runner.do_others_wait())
+
+    look()
+    runner.carry_out(run, look, clock=timezone.now)
+    queued(alice, "s2")
+    runner.carry_out(run, look, clock=timezone.now)
+    enqueue(IMPORT, bob.scope.namespace_id, "s1")
+    runner.carry_out(run, look, clock=timezone.now)
+    queued(bob)
+    runner.carry_out(run, look, clock=timezone.now)
+    assert seen == [False, False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -223,10 +223,6 @@ def test_the_scheduled_task_looks_at_the_clock(alice):
     assert run_task("condense_session", *jobs()[0]) == 1
 
 
-def test_a_job_of_a_namespace_that_is_gone_does_nothing(db):
-    assert run_task("condense_session", 123_456, "s1") == 0
-
-
 @pytest.mark.parametrize("afterwards", [0, 2], ids=["empty", "goes-on"])
 def test_a_reset_during_the_first_run_leaves_no_summary_of_what_is_gone(alice, monkeypatch, afterwards):
     tell(alice, 5)
