@@ -22,7 +22,7 @@ WORKER = "worker"
 _ROOT = Path(__file__).resolve().parents[3]
 
 
-class NamespaceGone(Exception):
+class NothingLeft(Exception):
     """Ends a job whose namespace was deleted meanwhile: nothing is left to do."""
 
 
@@ -40,10 +40,10 @@ def find_task(kind: str) -> Callable[..., Any]:
 
 
 def scope_of(namespace_id: int, actor: str = WORKER) -> Scope:
-    """Returns the scope of a job's namespace. Raises NamespaceGone."""
+    """Returns the scope of a job's namespace. Raises NothingLeft."""
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     if name is None:
-        raise NamespaceGone
+        raise NothingLeft
     return Scope(namespace_id, name, actor)
 
 

@@ -33,7 +33,7 @@ from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue
-from memory.services.jobs.registry import WORKER, NamespaceGone, find_task, slice_seconds
+from memory.services.jobs.registry import WORKER, NothingLeft, find_task, slice_seconds
 from memory.services.jobs.schedules import mend_clock
 from memory.services.replica.reads import note_write
 from memory.types import Scope
@@ -191,7 +191,7 @@ def _run(job: Job) -> None:
     """Carries out a claimed job as its namespace, or as the system, within its time limit."""
 
     def call() -> Any:
-        with suppress(NamespaceGone):
+        with suppress(NothingLeft):
             return find_task(job.kind)(*job.arguments, now=timezone.now())
 
     with (
