@@ -10,10 +10,9 @@ condense and index all the time. Each minute: resident (RSS) and proportional (P
 latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
 too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
 what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
-Linux hands out page by page as they are first used, is shown beside it. `lag`: since when the oldest turn waits to be
-read for names and to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at
-the end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no lag beyond five
-minutes.
+Linux hands out page by page as they are first used, is shown beside it. `turns`: how many wait to be read
+for names or to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the
+end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no more and more turns.
 """
 
 from __future__ import annotations
@@ -290,12 +289,12 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
     return {role: {name: round(value, 1) for name, value in sizes.items()} for role, sizes in found.items()}
 
 
-def read_lag(server: WholeServer) -> dict[str, float]:
-    """Seconds that the oldest turn waits for `entities` and for `settling`."""
+def count_waiting_turns(server: WholeServer) -> int:
+    """Returns how many turns wait for background work."""
     with urllib.request.urlopen(f"{server.url}/metrics", timeout=REQUEST_SECONDS) as answer:
         text = answer.read().decode()
-    lags = re.findall(r"^memos_(entities|settling)_lag_seconds (\S+)", text, re.MULTILINE)
-    return {name: float(seconds) for name, seconds in lags}
+    [turns] = re.findall(r"^memos_turns_waiting (\S+)", text, re.MULTILINE)
+    return int(float(turns))
 
 
 def own(sizes: Mapping[str, float]) -> float:
@@ -355,7 +354,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
             "errors": dict(minute.errors),
             "latency": spread(minute.latencies),
             "memory": memory_by_role(server),
-            "lag": read_lag(server),
+            "turns": count_waiting_turns(server),
         }
         rows.append(row)
         with options.out.open("a") as out:
@@ -364,7 +363,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
         print(
             f"minute {number:3}  load {row['load']:5}  own {own(total):7.1f} MiB  shared {total['shmem']:6.1f}  "
             f"p50 {row['latency']['all']['p50']:6.1f} ms  p99 {row['latency']['all']['p99']:7.1f} ms  "
-            f"unsent {unsent}  errors {sum(minute.errors.values())}  lag {max(row['lag'].values()):4.0f} s",
+            f"unsent {unsent}  errors {sum(minute.errors.values())}  turns waiting {row['turns']}",
             flush=True,
         )
     senders.close()
@@ -397,9 +396,8 @@ def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> Non
             f"{new:7.1f} {new / old:6.2f}"
         )
     print()
-    for name in rows[0]["lag"]:
-        lags = [row["lag"][name] for row in rows]
-        print(f"{name} lag (s)  median {statistics.median(lags):.0f}  most {max(lags):.0f}")
+    turns = [row["turns"] for row in rows]
+    print(f"turns waiting  median {statistics.median(turns):.0f}  most {max(turns)}")
     errors: Counter[str] = Counter()
     for row in rows:
         errors.update(row["errors"])

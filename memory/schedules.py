@@ -1,4 +1,4 @@
-"""What runs by the clock. `ensure_schedules` makes the rows match this list; it may run any number of times."""
+"""Lists the schedules. `ensure_schedules` makes django-q2's rows match the list; it may run any number of times."""
 
 from __future__ import annotations
 
@@ -7,53 +7,53 @@ from dataclasses import dataclass
 from django.utils import timezone
 from django_q.models import Schedule
 
-from memory.services.jobs.manage import mend_clock
+from memory.services.jobs.schedules import mend_clock
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A task and how often it runs, in minutes."""
+    """Represents a task and how often it runs, in minutes. One that `goes_on` runs again at once while work is left."""
 
     name: str
     task: str
     minutes: int
+    goes_on: bool = False
 
 
 SCHEDULES = (
-    Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
-    Entry("memos: check marks of vectors", "memory.tasks.check_embedded_marks", 60),
-    Entry("memos: renew terms", "memory.tasks.renew_terms", 1),
-    Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
-    Entry("memos: keep up HNSW indexes", "memory.tasks.keep_up_hnsw_indexes", 1),
-    Entry("memos: forget index changes", "memory.tasks.forget_index_changes", 30),
-    Entry("memos: index entities", "memory.tasks.index_entities", 1),
-    Entry("memos: settle memories", "memory.tasks.settle_memories", 1),
-    Entry("memos: judge unsure pairs", "memory.tasks.judge_unsure_pairs", 1),
-    Entry("memos: request facts", "memory.tasks.request_facts", 1),
-    Entry("memos: request preferences", "memory.tasks.request_preferences", 1),
-    Entry("memos: request trees", "memory.tasks.request_trees", 1),
-    Entry("memos: forget unmentioned entities", "memory.tasks.forget_unmentioned_entities", 60),
-    Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
-    Entry("memos: request lost erasures", "memory.tasks.request_lost_erasures", 1),
-    Entry("memos: seal audit events", "memory.tasks.seal_audit", 1),
-    Entry("memos: count uses", "memory.tasks.count_uses", 1),
-    Entry("memos: sweep", "memory.tasks.sweep_memories", 60),
-    Entry("memos: recover lost jobs", "memory.tasks.recover_lost_jobs", 1),
-    Entry("memos: fail lost evaluations", "memory.tasks.fail_lost_evaluations", 5),
-    Entry("memos: forget idempotency keys", "memory.tasks.forget_idempotency_keys", 60),
-    Entry("memos: verify the audit chain", "memory.tasks.verify_audit", 24 * 60),
-    Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
-    Entry("memos: forget bulk changes", "memory.tasks.forget_bulk_changes", 60),
-    Entry("memos: keep up activation caches", "memory.tasks.keep_up_activation", 1),
-    Entry("memos: forget imports", "memory.tasks.forget_imports", 60),
-    Entry("memos: forget document files", "memory.tasks.forget_document_files", 60),
-    Entry("memos: follow training", "memory.tasks.follow_training", 1),
-    Entry("memos: forget training files", "memory.tasks.forget_training_files", 60),
-    Entry("memos: forget cube files", "memory.tasks.forget_cube_files", 60),
-    Entry("memos: request backups", "memory.tasks.request_backup", 5),
-    Entry("memos: forget request figures", "memory.tasks.forget_request_figures", 60),
-    Entry("memos: forget model calls", "memory.tasks.forget_model_calls", 60),
-    Entry("memos: forget webhook deliveries", "memory.tasks.forget_webhook_deliveries", 60),
+    Entry("memos: embed pending memories", "embed_pending", 1, goes_on=True),
+    Entry("memos: check marks of vectors", "check_embedded_marks", 60),
+    Entry("memos: renew terms", "renew_terms", 1, goes_on=True),
+    Entry("memos: keep up large namespaces", "keep_up_large_namespaces", 1, goes_on=True),
+    Entry("memos: keep up HNSW indexes", "keep_up_hnsw_indexes", 1),
+    Entry("memos: forget index changes", "forget_index_changes", 30),
+    Entry("memos: index entities", "index_entities", 1, goes_on=True),
+    Entry("memos: settle memories", "settle_memories", 1, goes_on=True),
+    Entry("memos: judge unsure pairs", "judge_unsure_pairs", 1),
+    Entry("memos: request facts", "request_facts", 1),
+    Entry("memos: request preferences", "request_preferences", 1),
+    Entry("memos: request trees", "request_trees", 1),
+    Entry("memos: forget unmentioned entities", "forget_unmentioned_entities", 60),
+    Entry("memos: request missing summaries", "request_missing_summaries", 1),
+    Entry("memos: request lost erasures", "request_lost_erasures", 1),
+    Entry("memos: seal audit events", "seal_audit", 1),
+    Entry("memos: count uses", "count_uses", 1, goes_on=True),
+    Entry("memos: sweep", "sweep_memories", 60),
+    Entry("memos: fail lost evaluations", "fail_lost_evaluations", 5),
+    Entry("memos: forget idempotency keys", "forget_idempotency_keys", 60),
+    Entry("memos: verify the audit chain", "verify_audit", 24 * 60),
+    Entry("memos: forget finished jobs", "forget_finished_jobs", 60),
+    Entry("memos: forget bulk changes", "forget_bulk_changes", 60),
+    Entry("memos: keep up activation caches", "keep_up_activation", 1),
+    Entry("memos: forget imports", "forget_imports", 60),
+    Entry("memos: forget document files", "forget_document_files", 60),
+    Entry("memos: follow training", "follow_training", 1),
+    Entry("memos: forget training files", "forget_training_files", 60),
+    Entry("memos: forget cube files", "forget_cube_files", 60),
+    Entry("memos: request backups", "request_backup", 5),
+    Entry("memos: forget request figures", "forget_request_figures", 60),
+    Entry("memos: forget model calls", "forget_model_calls", 60),
+    Entry("memos: forget webhook deliveries", "forget_webhook_deliveries", 60),
 )
 
 
@@ -65,12 +65,11 @@ def ensure_schedules() -> None:
         Schedule.objects.update_or_create(
             name=entry.name,
             defaults={
-                "func": entry.task,
+                "func": "memory.services.jobs.runner.run_schedule",
                 "schedule_type": Schedule.MINUTES,
                 "minutes": entry.minutes,
                 "repeats": -1,
-                # What the task's run is recorded under (memory.tasks.job).
-                "kwargs": repr({"schedule": entry.name}),
+                "kwargs": repr({"schedule": entry.name, "kind": entry.task, "goes_on": entry.goes_on}),
             },
         )
     mend_clock(now=timezone.now())

@@ -23,7 +23,6 @@ from memory.enums import ErrorCode
 from memory.metrics import observe_request
 from memory.postgresql import reach
 from memory.services.monitoring.request_log import record
-from memory.stores import request_load
 from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
 
@@ -52,12 +51,10 @@ class RequestMiddleware:
         request_id = offered if _CLIENT_ID.fullmatch(offered) else str(uuid7())
         request.request_id = request_id  # type: ignore[attr-defined]
         token = current_request_id.set(request_id)
-        request_load.begin()
         try:
             with tracing.request_span(request.method or "", request.headers):
                 return self._answer(request, request_id, started)
         finally:
-            request_load.end()
             current_request_id.reset(token)
 
     def _answer(self, request: HttpRequest, request_id: str, started: float) -> HttpResponse:

@@ -32,14 +32,13 @@ class Process:
         command: list[str],
         *,
         log_file: Path,
-        niceness: int = 0,
         orphan_signal: signal.Signals = signal.SIGTERM,
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
         self.name = name
         self.log_file = log_file
-        self._command = command if not niceness else ["nice", "-n", str(niceness), *command]
+        self._command = command
         self._orphan_signal = orphan_signal
         self._environment = environment
         self._pass_fds = pass_fds

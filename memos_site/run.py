@@ -30,8 +30,6 @@ log = logging.getLogger("memos.run")
 READY_SECONDS = 60.0
 LOGS_EVERY_SECONDS = 60.0
 RESTART_PAUSE_SECONDS = 1.0
-# Requests go first. Lower still, the worker would get next to nothing of a machine that is busy throughout.
-WORKER_NICENESS = 5
 
 
 class Preparation:
@@ -156,7 +154,7 @@ class Supervisor:
         made = FirstStart(**preparation.read())
         self._say("Starting the web server and the worker…")
         web.release()
-        self._start(Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS))
+        self._start(Process("worker", _WORKER, log_file=logs / "worker.log"))
         return settings, made
 
     def _start(self, process: Process, *, held: bool = False) -> None:

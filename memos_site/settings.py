@@ -697,10 +697,10 @@ MEMOS_WEBHOOK_DISABLE_HOURS = env.integer(
 MEMOS_WEBHOOK_LOG_DAYS = env.integer(
     "MEMOS_WEBHOOK_LOG_DAYS", 30, "Days that deliveries stay listed, and can be replayed.", minimum=3, maximum=3650
 )
-MEMOS_WEBHOOK_THREADS = env.integer(
-    "MEMOS_WEBHOOK_THREADS",
-    8,
-    "Webhooks that one worker delivers to at once; 0: this worker delivers nothing.",
+MEMOS_WEBHOOK_WORKERS = env.integer(
+    "MEMOS_WEBHOOK_WORKERS",
+    2,
+    "Worker processes that deliver to webhooks, one webhook each at a time; 0: nothing is delivered from here.",
     maximum=64,
 )
 
@@ -995,23 +995,28 @@ CACHES = {
     },
 }
 
-# Only the ORM broker queues inside the transaction and gives a dead worker's job to another one.
+# django-q2's clusters, with processes of their own each. The default one takes short jobs and runs the schedules.
 Q_CLUSTER: dict[str, Any] = {
     "name": "memos",
     "orm": "default",
-    "broker_class": "memory.services.jobs.broker.FairBroker",
+    "broker_class": "memory.services.jobs.broker.JobBroker",
     "workers": MEMOS_JOB_WORKERS,
-    # Run in addition to the default cluster, which takes short jobs and runs the clock:
-    # `memory.services.jobs.lanes.CLUSTERS`.
     "ALT_CLUSTERS": {
         "interactive": {"workers": 1, "scheduler": False},
-        "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0},
+        # Long jobs leave the processor to short ones.
+        "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0, "niceness": 5},
+        "webhooks": {
+            "workers": MEMOS_WEBHOOK_WORKERS,
+            "scheduler": False,
+            "poll": 0.5,
+            "broker_class": "memory.services.webhooks.broker.WebhookBroker",
+        },
     },
     "timeout": MEMOS_JOB_TIMEOUT_SECONDS,
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,
     "ack_failures": False,
-    # A job that is already queued for a worker can no longer be overtaken, so only one is.
+    # A worker claims its job when it takes a message: more messages would wait for nothing.
     "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,

@@ -272,7 +272,7 @@ HELP = (
     _("Why it was refused after all"),
     _("0: the job is of no namespace"),
     _("1 for the session's first summary, then counting up"),
-    _("A function of memory.tasks"),
+    _("A function of one of the modules named `tasks`"),
     _("Beginning of the last attempt"),
     _("Empty: the server's own limit (MEMOS_RATE_LIMIT_PER_MINUTE)"),
     _("First line of the last error"),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
+from datetime import datetime
+from uuid import UUID
 
-from django.utils import timezone
-
-from memory.tasks import job
 from ops import bulk
 
 
-@job
-def carry_out_bulk(action_id: str) -> int:
+def carry_out_bulk(action_id: str, *, now: datetime) -> int:
     """Does what is left of a bulk action; returns how many memories it changed."""
-    return len(bulk.carry_out(uuid.UUID(action_id), now=timezone.now()).changed)
+    return len(bulk.carry_out(UUID(action_id), now=now).changed)
 
 
-@job
-def undo_bulk(action_id: str) -> int:
+def undo_bulk(action_id: str, *, now: datetime) -> int:
     """Takes back what is left of a bulk action; returns how many memories it had changed."""
-    return len(bulk.undo(uuid.UUID(action_id), now=timezone.now()).changed)
+    return len(bulk.undo(UUID(action_id), now=now).changed)

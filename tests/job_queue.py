@@ -1,38 +1,56 @@
-"""Takes messages from django-q's queue and runs their jobs as its worker does, inside the test's process."""
+"""Carries out jobs as django-q2's workers do, inside the test's process."""
 
 from __future__ import annotations
 
 import pydoc
+from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
+from django_q.brokers.orm import ORM
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
-from memory.services.jobs.broker import FairBroker
-from memory.services.jobs.lanes import CLUSTERS
+from memory.enums import JobPriority, JobState
+from memory.models import Job
+from memory.services.jobs import runner
+from memory.services.jobs.registry import find_task
 
 
-class _PatientBroker(FairBroker):
-    """Takes what was queued, and queues nothing itself."""
-
-    def follow_turns(self) -> None:
-        pass
+def queued_jobs() -> QuerySet[Job]:
+    """Returns the jobs that wait."""
+    return Job.objects.across_namespaces().filter(state=JobState.QUEUED)
 
 
 def work_off() -> int:
-    """Runs what is due, of each priority in turn, until nothing is; returns how many messages that were."""
-    brokers = [_PatientBroker(cluster) for cluster in CLUSTERS.values()]
-    count = 0
-    while due := [broker for broker in brokers if broker.queue_size()]:
-        for broker in due:
-            for message_id, payload in broker.dequeue() or []:
-                task = SignedPackage.loads(payload)
-                pydoc.locate(task["func"])(*task["args"], **task["kwargs"])
-                broker.acknowledge(message_id)
-                count += 1
-    return count
+    """Carries out what is due, of each priority in turn, until nothing is; returns how many jobs and runs."""
+    count, clock = 0, ORM("memos")
+    while True:
+        due = [priority for priority in JobPriority if Job.objects.due(priority, now=timezone.now()).exists()]
+        runs = (clock.dequeue() or []) if clock.queue_size() else []
+        if not due and not runs:
+            return count
+        for priority in due:
+            runner.work(priority)
+        for message_id, payload in runs:
+            task = SignedPackage.loads(payload)
+            pydoc.locate(task["func"])(*task["args"], **task["kwargs"])
+            clock.acknowledge(message_id)
+        count += len(due) + len(runs)
 
 
 def make_due() -> None:
-    """Lets the time pass after which messages are given to a worker (again)."""
+    """Lets the time pass after which a worker may begin what waits."""
+    queued_jobs().update(due_at=timezone.now())
     OrmQ.objects.update(lock=timezone.now())
+
+
+def run_job(job: Job) -> None:
+    """Carries out one job, whichever is next."""
+    job.refresh_from_db()
+    runner._run(runner._begin(job, timezone.now()))
+
+
+def run_task(kind: str, *arguments: Any) -> Any:
+    """Calls a task as a plain function, without a job."""
+    return find_task(kind)(*arguments, now=timezone.now())

@@ -32,12 +32,11 @@ ROUTES = {
         "memory.api.views.query:QueryViewSet.create",
         "memory.services.recall.query:query",
     ),
-    "Background: settling": ("memory.tasks:settle_memories",),
+    "Background: settling": ("memory.services.memories.tasks:help_settling",),
     "Background: a summary": (
         "memory.services.summaries.refresh:request_if_due",
-        "memory.tasks:job",
-        "memory.tasks:condense_session",
-        "memory.services.jobs.runner:carry_out",
+        "memory.services.jobs.runner:work",
+        "memory.services.summaries.tasks:condense_session",
     ),
 }
 # What answers where there is nothing to read: off the route.

@@ -25,7 +25,6 @@ from memory.api.errors import describe_error
 from memory.api.responses import error_body
 from memory.enums import ErrorCode
 from memory.errors import TooManyStreams
-from memory.stores import request_load
 from memory.text.json_values import encode
 
 log = logging.getLogger("memos.error")
@@ -63,8 +62,6 @@ class Slot:
                     "it to its end, and try again."
                 )
             _open[caller] += 1
-        # From now on the request waits, and leaves the processor to background work.
-        request_load.end()
         self._caller: str | None = caller
 
     def __enter__(self) -> Self:

@@ -1,10 +1,12 @@
-"""Background jobs: what was asked for, how far it is, and what went wrong."""
+"""Background jobs: the request, the progress and the last error of each. This table is the queue."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from memory.enums import JobPriority, JobState
@@ -17,24 +19,30 @@ OVER = (JobState.DONE, JobState.DISCARDED)
 
 class JobQuerySet(ScopedQuerySet["Job"]):
     def unfinished(self) -> Self:
-        """Queued or running."""
+        """Selects the jobs that wait or run."""
         return self.filter(state__in=OPEN)
 
+    def due(self, priority: JobPriority, *, now: datetime) -> Self:
+        """Selects the jobs that a worker may begin, by namespace: they wait, or their worker has been lost."""
+        rows = self.across_namespaces().unfinished().filter(priority=priority, due_at__lte=now)
+        return rows.order_by("namespace_id", "due_at")
+
     def failed(self) -> Self:
-        """Given up, and kept until someone replays or discards them."""
+        """Selects the jobs that were given up, and are kept until someone replays or discards them."""
         return self.filter(state=JobState.FAILED)
 
 
 class Job(ScopedRow):
-    """One piece of background work; django-q's queue holds a message that brings it to a worker.
+    """Represents a piece of background work, which a worker of its priority takes.
 
-    `arguments` are ids and names, never memory text, so a job that failed can be run again as it was asked for. While
-    it runs, `heartbeat_at` moves; `attempts` tells one run of it from the next, and each begun one counts.
+    `arguments` are ids and names, never memory text, so a failed job can be run again as it was requested. `due_at` is
+    when a worker may begin it. While it runs, each heartbeat moves `heartbeat_at`, and `due_at` to when the job counts
+    as lost. `attempts` tells one run of it from the next, and each run that began counts.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField(default=0, help_text="0: the job is of no namespace")
-    kind = models.CharField(max_length=64, help_text="A function of memory.tasks")
+    kind = models.CharField(max_length=64, help_text="A function of one of the modules named `tasks`")
     arguments = models.JSONField(default=list)
     schedule = models.CharField(max_length=100, blank=True, default="", help_text="Of a run by the clock: its name")
     once = models.BooleanField(default=False, help_text="No second one of the same arguments while it is open")
@@ -53,10 +61,9 @@ class Job(ScopedRow):
     error_type = models.CharField(max_length=100, blank=True, default="")
     error = models.CharField(max_length=300, blank=True, default="", help_text="First line of the last error")
     reason = models.CharField(max_length=500, blank=True, default="", help_text="Why it was discarded")
-    queue_message_id = models.BigIntegerField(
-        null=True, blank=True, help_text="The message in django-q's queue that brings it to a worker"
-    )
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", help_text="Who asked for it")
     queued_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now, db_default=Now(), help_text="When a worker may begin it")
     started_at = models.DateTimeField(null=True, blank=True, help_text="Beginning of the last attempt")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -79,7 +86,11 @@ class Job(ScopedRow):
         ]
         indexes = [
             models.Index(fields=["namespace_id", "-id"], name="job_recent"),
-            # Few of many rows: those that workers, people and the doctor look for.
+            # What workers look for.
+            models.Index(
+                fields=["priority", "namespace_id", "due_at"], condition=models.Q(state__in=OPEN), name="job_due"
+            ),
+            # Few of many rows: those that people and the doctor look for.
             models.Index(
                 fields=["state", "id"], condition=models.Q(state__in=[*OPEN, JobState.FAILED]), name="job_unfinished"
             ),

@@ -1,15 +1,13 @@
-"""Builds the Pipeline's view of the queue: jobs by priority and namespace, and the lag of the background work."""
+"""Builds the Pipeline's view of the queue: jobs by priority and namespace, and the turns that wait."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import JobPriority
-from memory.services.jobs.lag import EXPECTED
 from memory.services.jobs.waiting import OpenJobs, queue_status
 from memory.types import Access
 from ops.pages.links import page_link
@@ -33,29 +31,15 @@ class WaitingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LagRow:
-    """Holds a step of processing a turn, and since when the oldest waits for it, None while none does."""
-
-    title: Words
-    since: datetime | None
-    is_late: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WaitingPart:
     priorities: list[WaitingRow]
     namespaces: list[WaitingRow]
-    lags: list[LagRow]
-    expected: int
+    turns: int
 
 
-def waiting(access: Access, *, ns: str, now: datetime) -> WaitingPart:
-    """Builds the part as it is now, over the namespaces that are reached."""
-    status = queue_status(access, now=now)
-    lags = (
-        (_("Reading for names and relations"), status.lag.entities),
-        (_("Comparing with earlier ones"), status.lag.settling),
-    )
+def waiting(access: Access, *, ns: str) -> WaitingPart:
+    """Builds the part as it is now, over the namespaces that the caller reaches."""
+    status = queue_status(access)
     return WaitingPart(
         [
             WaitingRow(*PRIORITIES[priority], jobs, page_link("ops:pipeline", ns=ns, priority=priority.label))
@@ -65,6 +49,5 @@ def waiting(access: Access, *, ns: str, now: datetime) -> WaitingPart:
             WaitingRow(name or _("The whole system"), "", jobs, page_link("ops:pipeline", ns=name) if name else "")
             for name, jobs in status.by_namespace.items()
         ],
-        [LagRow(title, (now - lag).replace(microsecond=0) if lag else None, lag > EXPECTED) for title, lag in lags],
-        int(EXPECTED.total_seconds()),
+        status.turns,
     )

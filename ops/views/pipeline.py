@@ -157,7 +157,7 @@ def _columns(request: HttpRequest) -> Look:
 
 
 def _waiting(request: HttpRequest) -> Look:
-    part = waiting.waiting(page_access(request), ns=request.GET.get("ns", ""), now=timezone.now())
+    part = waiting.waiting(page_access(request), ns=request.GET.get("ns", ""))
     return Look({"part": part}, repr(part))
 
 

@@ -12,7 +12,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import (
     AuditLog,
     CubeFile,
@@ -26,6 +25,7 @@ from memory.services.cubes.create import register_cube
 from memory.services.erasure import run as erasing
 from memory.services.tenancy.policy import governing
 from memory.types import system_access
+from tests.job_queue import run_job
 from tests.services.cube_files.hostile import AT, make, memory_line
 
 CUBES = "/v1/cubes"
@@ -45,7 +45,7 @@ def send(tenant, content, **fields):
 def work(tenant):
     """Does what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=("dump_cube", "load_cube"), state="queued"):
-        getattr(tasks, job.kind)(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def show(tenant, answer):

@@ -8,7 +8,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import (
     CubeFile,
     Job,
@@ -24,6 +23,7 @@ from memory.services.cubes.create import register_cube
 from memory.services.tenancy.policy import governing, put_policy
 from memory.types import system_access
 from tests.api.test_cube_files import CUBES, load_whole, send, show, spoil
+from tests.job_queue import run_job
 from tests.services.cube_files.hostile import AT, ID, make, memory_line
 
 
@@ -157,7 +157,7 @@ def test_a_load_that_came_to_nothing_leaves_no_namespace(everywhere, how):
     if how == "cancelled":
         everywhere.post(f"{CUBES}/files/{file_id}/cancel", {})
     for job in Job.objects.across_namespaces().filter(kind="load_cube", state="queued"):
-        tasks.load_cube(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
     found = everywhere.get(f"{CUBES}/files/{file_id}").json()
     assert (found["state"], found["namespace"]) == (

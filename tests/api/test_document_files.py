@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import AuditLog, Document, DocumentFile, DocumentFilePart, Job, Memory, QuarantinedItem
 from memory.parsers import office, process
 from memory.services.erasure import requests as erasures
@@ -20,6 +19,7 @@ from memory.services.ingestion import documents, file_run, files
 from memory.services.jobs import runner
 from tests.api.test_cubes import ben, boss, cube, share
 from tests.crash.server import wait_for as wait_until
+from tests.job_queue import run_job, run_task
 from tests.parsers import made_files as made
 
 __all__ = ["ben", "boss", "cube"]
@@ -40,7 +40,7 @@ def form():
 def work(tenant):
     """Does what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="read_document_file", state="queued"):
-        tasks.read_document_file(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def show(tenant, answer):
@@ -428,7 +428,7 @@ def test_old_files_are_forgotten_but_for_documents_in_force(alice):
     alice.post(DOCUMENTS, {"namespace": "alice", "document_id": "letter", "text": "Another."})
     DocumentFile.objects.across_namespaces().update(asked_at=timezone.now() - timedelta(days=40))
 
-    assert tasks.forget_document_files() == 1
+    assert run_task("forget_document_files") == 1
     assert DocumentFile.objects.across_namespaces().get().document_id == "boats"
 
 

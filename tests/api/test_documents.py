@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory.errors import EmbeddingUnavailable
 from memory.models import (
@@ -27,6 +26,7 @@ from memory.services.memories import edit
 from memory.services.summaries import condense
 from memory.stores import window
 from memory.types import system_access
+from tests.job_queue import queued_jobs
 
 FILLER = "Words of this section stand here and there, and they fill a line. " * 14
 HANDBOOK = f"""Foreword of the handbook.
@@ -368,7 +368,7 @@ def test_chunks_fill_no_window_and_ask_for_no_summary(alice, remember, settings)
     assert Session.objects.across_namespaces().get().message_count == 1
     assert len(window.read(alice.scope.namespace_id, "talk")) == 1
     assert condense.condense_session(alice.scope, session="talk", now=timezone.now())[0].token_original < 10
-    assert not OrmQ.objects.exists()
+    assert not queued_jobs().exists()
 
 
 def test_a_turn_said_in_the_chunks_own_session_stands_beside_them(alice, remember):
@@ -430,7 +430,7 @@ def test_a_large_document_is_stored_at_once_and_embedded_by_the_worker(alice, mo
 
     assert stored["degraded"] == ["embedding_delayed"]
     assert not MemoryVector.objects.across_namespaces().exists()
-    assert OrmQ.objects.count() == 1
+    assert queued_jobs().count() == 1
     assert whole(alice)["document"]["pending_embeddings"] == stored["chunks"]
     assert [hit for hit in ask(alice, "zeppelin desk") if "zeppelin" in hit["text"]]
     assert embed_pending() == stored["chunks"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory import audit
 from memory.enums import MemoryState
@@ -36,7 +35,7 @@ from memory.services.entities.extract import index_pending
 from memory.services.erasure.receipts import speaker_digest
 from memory.services.index.recount import differences
 from memory.stores import window
-from memory.tasks import condense_session, erase
+from tests.job_queue import queued_jobs, run_task
 
 SECRET = "The safe in the cellar opens with zinnober and quagga."
 ERASE = {"namespace": "alice", "reason": "asked by the customer"}
@@ -46,7 +45,7 @@ def ask(tenant: Any, **body: Any) -> dict[str, Any]:
     """Requests an erasure and carries it out; the receipt."""
     answer = tenant.post("/v1/erasures", ERASE | {"namespace": tenant.scope.namespace} | body)
     assert answer.status_code == 200, answer.content
-    erase(tenant.scope.namespace_id, answer.json()["id"])
+    run_task("erase", tenant.scope.namespace_id, answer.json()["id"])
     return receipt(tenant, answer.json()["id"])
 
 
@@ -114,7 +113,7 @@ def test_a_wrong_body_is_refused_and_nothing_goes(alice, remember, body, field):
     assert field in [problem["field"] for problem in answer.json()["error"]["detail"]]
     assert Memory.objects.across_namespaces().count() == 1
     assert not Erasure.objects.across_namespaces().exists()
-    assert not OrmQ.objects.exists()
+    assert not queued_jobs().exists()
 
 
 def test_it_needs_the_admin_scope_and_the_namespace(alice, bob, olga, make_tenant, remember):
@@ -152,7 +151,7 @@ def fill(tenant: Any, remember: Any) -> list[str]:
     second = remember(tenant, f"{SECRET} Again.", session="s2", speaker="Ann")
     remember(tenant, "We decided to drink mint tea.", session="s2", speaker="Ben")
     for session in ("s1", "s2"):
-        condense_session(tenant.scope.namespace_id, session)
+        run_task("condense_session", tenant.scope.namespace_id, session)
     query(tenant, "What opens the safe in the cellar?")
     query(tenant, "What tea?", session="s2")
     query(tenant, SECRET, session="s1")
@@ -240,7 +239,7 @@ def test_a_dry_run_counts_what_would_go_and_stores_nothing(alice, remember):
     assert not Erasure.objects.across_namespaces().exists()
     assert not ErasedMemory.objects.across_namespaces().exists()
     assert not ErasedSession.objects.across_namespaces().exists()
-    assert not OrmQ.objects.filter(payload__contains="erase").exists()
+    assert not queued_jobs().filter(kind="erase").exists()
     assert AuditLog.objects.across_namespaces().filter(event_type__startswith="ERASURE").count() == 0
     assert ask(alice, memory_ids=ids)["holders"]["memory_memory"]["counted"] == 2
 
@@ -311,7 +310,7 @@ def test_a_document_that_loses_a_chunk_goes_whole_and_a_newer_version_stays(alic
     asked = alice.post("/v1/erasures", ERASE | {"memory_ids": [str(chunk.memory_id)]}).json()
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "other", "text": "Another text."})
 
-    erase(alice.scope.namespace_id, asked["id"])
+    run_task("erase", alice.scope.namespace_id, asked["id"])
 
     shown = receipt(alice, asked["id"])
     assert_proved(shown)
@@ -322,7 +321,7 @@ def test_a_document_that_loses_a_chunk_goes_whole_and_a_newer_version_stays(alic
         "/v1/erasures", ERASE | {"memory_ids": [str(DocumentChunk.objects.across_namespaces().get().memory_id)]}
     ).json()
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "other", "text": "A newer text."})
-    erase(alice.scope.namespace_id, asked["id"])
+    run_task("erase", alice.scope.namespace_id, asked["id"])
     assert_proved(receipt(alice, asked["id"]))
     assert Document.objects.across_namespaces().get().version == 2
     assert Memory.objects.across_namespaces().get().text == "A newer text."
@@ -364,7 +363,7 @@ def test_turns_are_numbered_on_after_a_gap(alice, remember):
 def test_a_card_in_the_middle_goes_with_those_rolled_on_from_it_and_earlier_ones_stay(alice, remember, settings):
     settings.MEMOS_SUMMARY_BATCH_MESSAGES = 4
     ids = [remember(alice, f"Ann decided on plan {number} for the harbour.", speaker="Ann") for number in range(12)]
-    condense_session(alice.scope.namespace_id, "s1")
+    run_task("condense_session", alice.scope.namespace_id, "s1")
     assert list(
         Condensation.objects.across_namespaces().order_by("number").values_list("covers_to_turn", flat=True)
     ) == [4, 8, 12]
@@ -408,7 +407,7 @@ def test_unknown_ids_and_those_of_others_are_missing_and_a_second_time_finds_not
     assert_proved(second)
     assert (second["named"], second["missing"], second["found"]) == (1, 1, 0)
     assert Memory.objects.across_namespaces().get().namespace_id == bob.scope.namespace_id
-    assert erase(alice.scope.namespace_id, first["id"]) is False
+    assert run_task("erase", alice.scope.namespace_id, first["id"]) is False
 
 
 def test_one_idempotency_key_is_one_erasure(alice, remember):
@@ -421,7 +420,7 @@ def test_one_idempotency_key_is_one_erasure(alice, remember):
     assert answers[0].json()["id"] == answers[1].json()["id"]
     assert other.status_code == 409
     assert Erasure.objects.across_namespaces().count() == 1
-    assert OrmQ.objects.count() == 1
+    assert queued_jobs().count() == 1
 
 
 def test_repeating_a_write_does_not_bring_back_what_was_erased(alice):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from django_q.models import OrmQ
 
 from memory.models import AuditLog, EvaluationRun, Memory
-from memory.tasks import evaluate
 from tests import job_queue
 from tests.evaluation.conftest import QRELS, write_dataset
+from tests.job_queue import queued_jobs, run_task
 
 
 @pytest.fixture
@@ -30,11 +29,9 @@ def sets(tmp_path, settings):
 
 def work_off() -> None:
     """Does what the worker would with the queued evaluations."""
-    for job in OrmQ.objects.all():
-        task = job.task
-        if task["func"] == "memory.tasks.evaluate":
-            evaluate(*task["args"])
-            job.delete()
+    for job in queued_jobs().filter(kind="evaluate"):
+        run_task("evaluate", *job.arguments)
+        job.delete()
 
 
 def finished(tenant, body) -> dict:
@@ -94,7 +91,7 @@ def test_no_path_leads_out_of_the_folder(chief, sets, name, status):
     assert answer.status_code == status
     assert answer.json()["error"]["detail"] == {"field": "dataset"}
     assert not EvaluationRun.objects.across_namespaces().exists()
-    assert not OrmQ.objects.exists()
+    assert not queued_jobs().exists()
 
 
 def test_without_a_folder_datasets_are_refused(chief):
@@ -174,8 +171,8 @@ def test_a_job_that_runs_twice_changes_nothing_the_second_time(chief, sets):
     run = finished(chief, {"dataset": "pottery"})
     before = list(EvaluationRun.objects.across_namespaces().values())
 
-    assert evaluate(0, run["id"]) is False
-    assert evaluate(0, str(uuid.uuid4())) is False
+    assert run_task("evaluate", 0, run["id"]) is False
+    assert run_task("evaluate", 0, str(uuid.uuid4())) is False
     assert list(EvaluationRun.objects.across_namespaces().values()) == before
 
 

@@ -10,12 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import AuditLog, ImportPart, Job, Memory, MemoryImport, Namespace, QuarantinedItem
 from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
 from memory.services.imports import requests, run
 from memory.types import system_access
+from tests.job_queue import run_job
 from tests.services.imports.exports import archive, chatgpt
 
 IMPORTS = "/v1/imports"
@@ -34,7 +34,7 @@ def send_text(tenant, text=LINES, **fields):
 def work(tenant):
     """Does what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="import_memories", state="queued"):
-        tasks.import_memories(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def show(tenant, answer):

@@ -6,14 +6,14 @@ import uuid
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
 
-from memory import tasks
 from memory.enums import JobState
 from memory.models import AuditLog, Job
 from memory.schedules import SCHEDULES, ensure_schedules
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
-from memory.services.tenancy import idempotency
+from memory.services.jobs.runner import run_schedule
+from memory.services.tenancy import tasks
+from tests.job_queue import queued_jobs
 
 NOBODY = uuid.UUID("6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11")
 
@@ -67,7 +67,7 @@ def test_another_tenants_job_looks_like_none(alice, bob):
         assert [answer.status_code for answer in answers] == [404, 404, 404]
         assert {answer.json()["error"]["code"] for answer in answers} == {"not_found"}
     assert Job.objects.across_namespaces().get(pk=other).state == "failed"
-    assert not OrmQ.objects.exists()
+    assert not queued_jobs().exists()
 
 
 def test_the_systems_jobs_take_all_namespaces_and_to_touch_them_the_admin_scope(alice, chief, make_tenant):
@@ -190,7 +190,7 @@ class TestSchedules:
         before = shown()
         assert (before["every_minutes"], before["state"], before["last_run_at"], before["runs"]) == (60, None, None, 0)
         for _ in range(2):
-            tasks.forget_idempotency_keys(schedule=name)
+            run_schedule(name, "forget_idempotency_keys")
         after = shown()
         assert (after["state"], after["runs"], after["last_error"], after["late"]) == ("done", 2, None, False)
         assert after["seconds"] >= 0
@@ -198,9 +198,9 @@ class TestSchedules:
         def broken(**_):
             raise OSError("away")
 
-        monkeypatch.setattr(idempotency, "forget_old", broken)
+        monkeypatch.setattr(tasks, "forget_idempotency_keys", broken)
         for _ in range(2):
-            tasks.forget_idempotency_keys(schedule=name)
+            run_schedule(name, "forget_idempotency_keys")
         broke = shown()
         assert (broke["state"], broke["failures_in_a_row"], broke["runs"]) == ("failed", 2, 3)
         assert broke["last_error"] == {"type": "OSError", "message": "away"}

@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memory import tasks
 from memory.enums import MemoryState
 from memory.models import AuditLog, BulkChange, BulkChangeMemory, IdempotencyRecord, Job, Memory, MemoryVersion
 from memory.services.erasure import requests as erasures
@@ -18,6 +17,7 @@ from memory.services.jobs import manage
 from memory.services.memories import bulk, bulk_run
 from memory.services.retention import exemptions
 from memory.types import system_access
+from tests.job_queue import run_job
 
 MEMORIES = "/v1/memories"
 COLOUR = {"metadata.colour": "red"}
@@ -41,7 +41,7 @@ def send(tenant, method, body, path=MEMORIES, **headers):
 def work(tenant):
     """Does what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="change_memories", state="queued"):
-        tasks.change_memories(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def texts(tenant, **wanted):

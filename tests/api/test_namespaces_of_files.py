@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from memory import tasks
 from memory.errors import NamespaceGone
 from memory.models import (
     CubeFile,
@@ -35,6 +34,7 @@ from memory.services.tenancy.namespaces import scope_for
 from memory.services.tenancy.policy import put_policy
 from memory.types import Access, system_access
 from tests.api.test_uploads import UPLOADS, _small_parts, error, put, slice_up, work
+from tests.job_queue import run_task
 from tests.services.cube_files.hostile import make, memory_line
 from tests.services.imports.exports import archive, chatgpt
 from tests.threads import together
@@ -314,7 +314,7 @@ def test_a_worker_takes_it_away_and_sees_who_reaches_it(everywhere, granted):
     reach.close_process()
     try:
         with reach.across_namespaces():
-            tasks.forget_imports()
+            run_task("forget_imports")
     finally:
         reach.open_process()
 

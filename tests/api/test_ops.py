@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.models import AuditLog, Procedure
-from memory.tasks import condense_session
+from tests.job_queue import run_task
 
 QUESTION = {"namespace": "alice", "session_id": "s1", "query": "tea?"}
 
@@ -19,7 +19,7 @@ def busy(alice, remember):
         "Ann lives in Oslo.",
     ):
         remember(alice, text)
-    condense_session(alice.scope.namespace_id, "s1")
+    run_task("condense_session", alice.scope.namespace_id, "s1")
     alice.post("/v1/query", QUESTION)
     remember(alice, "Elsewhere.", session="s2")
     return alice

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memory.demo.procedures import demo_procedures
 from memory.models import ContextPack, Memory
 from memory.services.sessions.seed import ensure_procedures
-from memory.tasks import erase
+from tests.job_queue import run_task
 from tests.threads import together
 
 
@@ -34,7 +34,7 @@ def pin(tenant: Any, memory_id: str) -> None:
 
 def erase_memory(tenant: Any, memory_id: str) -> None:
     body = {"namespace": tenant.scope.namespace, "memory_ids": [memory_id], "reason": "asked for"}
-    erase(tenant.scope.namespace_id, tenant.post("/v1/erasures", body).json()["id"])
+    run_task("erase", tenant.scope.namespace_id, tenant.post("/v1/erasures", body).json()["id"])
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from django.test import override_settings
 
 from memory.models import AuditLog, Condensation, ContextPack, Memory, Namespace
 from memory.stores import redis as redis_store
-from memory.tasks import condense_session
 from memory.text.tokens import count_tokens
+from tests.job_queue import run_task
 
 QUESTION = {"namespace": "alice", "session_id": "s1", "query": "Where did Ann move?", "top_k": 3}
 
@@ -286,7 +286,7 @@ def test_a_summary_is_asked_for_once_and_then_handed_over(alice, remember):
     # One flight a session.
     assert alice.post("/v1/query", QUESTION).json()["session_summary_enqueued"] is False
 
-    assert condense_session(alice.scope.namespace_id, "s1") == 1
+    assert run_task("condense_session", alice.scope.namespace_id, "s1") == 1
 
     second = alice.post("/v1/query", QUESTION).json()
     summary = Condensation.objects.across_namespaces().get()
@@ -409,7 +409,7 @@ def test_a_lean_answer_says_each_text_in_the_hits_and_in_the_packs_text_only(ali
     )
     pinned = [remember(alice, text) for text in texts][-1]
     assert alice.post(f"/v1/memories/{pinned}/pin", {}).status_code == 200
-    assert condense_session(alice.scope.namespace_id, "s1") == 1
+    assert run_task("condense_session", alice.scope.namespace_id, "s1") == 1
     body = QUESTION | {"query": "Where did Ann move? PostgreSQL, tea, Friday?", "top_k": 5, "explain": True}
     whole = alice.post("/v1/query", body).json()
     memory = whole["context_pack"]["working_memory"]

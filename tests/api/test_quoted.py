@@ -9,8 +9,8 @@ import pytest
 from memory.enums import LinkKind, MemoryState
 from memory.models import ErasedSession, Memory, MemoryLink
 from memory.stores import window
-from memory.tasks import erase, follow_sources
 from tests.api.test_completions import upstream
+from tests.job_queue import run_task
 from tests.providers.upstream import whole
 
 __all__ = ["upstream"]
@@ -37,7 +37,7 @@ def sources_of(tenant: Any, memory: Memory) -> list[str]:
 
 
 def follow(tenant: Any, session: str = "s0") -> None:
-    follow_sources(tenant.scope.namespace_id, session)
+    run_task("follow_sources", tenant.scope.namespace_id, session)
 
 
 def ask(tenant: Any) -> Memory:
@@ -76,7 +76,7 @@ def test_an_erasure_of_what_a_person_said_reaches_every_answer_that_quotes_it(al
     body = {"namespace": "alice", "speaker": "Ada", "reason": "asked by Ada"}
 
     done = alice.post("/v1/erasures", body).json()
-    erase(alice.scope.namespace_id, done["id"])
+    run_task("erase", alice.scope.namespace_id, done["id"])
     receipt = alice.get(f"/v1/erasures/{done['id']}").json()
 
     assert (receipt["status"], receipt["proof"]["left"]) == ("finished", 0), receipt
@@ -168,7 +168,7 @@ def test_an_answer_is_not_remembered_when_what_it_quotes_was_erased_meanwhile(al
     def erase_before_it_is_stored(sources: Any) -> Any:
         answered = complete_answer(sources)
         done = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [told], "reason": "asked by Ada"}).json()
-        erase(alice.scope.namespace_id, done["id"])
+        run_task("erase", alice.scope.namespace_id, done["id"])
         return answered
 
     monkeypatch.setattr(conversation, "complete", erase_before_it_is_stored)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memory.tasks import erase
 from tests.api.test_cubes import ben, boss, cube
+from tests.job_queue import run_task
 
 __all__ = ["ben", "boss", "cube"]
 
@@ -40,7 +40,7 @@ class Caller:
 
     def erase(self, **target: Any) -> Any:
         asked = self.post("/v1/erasures", reason="asked by Ada", **target)
-        erase(self._tenant.scope.namespace_id, asked["id"])
+        run_task("erase", self._tenant.scope.namespace_id, asked["id"])
         return json.loads(self.call("GET", f"/v1/erasures/{asked['id']}"))
 
     def told(self, *sessions: str) -> str:

@@ -15,7 +15,7 @@ from memory.models import (
     Session,
 )
 from memory.stores import window
-from memory.tasks import condense_session
+from tests.job_queue import run_task
 
 RESET = {"namespace": "alice", "session_id": "s1", "confirm": True}
 
@@ -26,7 +26,7 @@ def filled(alice, bob, remember):
         remember(alice, f"turn {number} of the session about tea")
         remember(alice, f"turn {number} elsewhere", session="s2")
         remember(bob, f"turn {number} of bob")
-    condense_session(alice.scope.namespace_id, "s1")
+    run_task("condense_session", alice.scope.namespace_id, "s1")
     alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "tea"})
     return alice
 

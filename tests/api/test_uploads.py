@@ -13,12 +13,12 @@ from django.db import DatabaseError, connection
 from django.test import override_settings
 from django.utils import timezone
 
-from memory import tasks
 from memory.errors import NoRoom
 from memory.models import CubeFilePart, ImportPart, Job, Memory, MemoryImport, Upload, UploadPart
 from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
 from memory.services.imports import disk, requests, run, uploads
+from tests.job_queue import run_job, run_task
 from tests.services.cube_files.hostile import make, memory_line
 from tests.services.imports.exports import archive, chatgpt
 
@@ -71,7 +71,7 @@ def work(tenant):
     """Does what the worker would."""
     kinds = ("import_memories", "load_cube")
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=kinds, state="queued"):
-        getattr(tasks, job.kind)(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def erase(tenant, **target):
@@ -433,5 +433,5 @@ def test_uploads_that_cannot_be_forgotten_do_not_keep_imports(alice, export, mon
 
     monkeypatch.setattr(uploads, "forget", fail)
     with pytest.raises(DatabaseError, match="The disk is full"):
-        tasks.forget_imports()
+        run_task("forget_imports")
     assert not MemoryImport.objects.across_namespaces().exists()

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from memory.models import ContextPack, Memory, Namespace, Session
 from memory.services.jobs.queue import CONDENSE, enqueue
-from memory.tasks import condense_session
+from tests.job_queue import run_task
 
 NAMESPACE, SESSION = "Project_X", "web-1"
 CARD = "memos.memory_card.v2"
@@ -309,7 +309,7 @@ def test_a_demonstration_from_the_seed_to_the_reset(console):
     queues = get(console, Pipeline, "/v1/ops/pipeline").queues
     assert (queues[0].name, queues[0].count) == ("condensation", 1)
 
-    assert condense_session(Namespace.objects.get(name=NAMESPACE).pk, SESSION) == 1
+    assert run_task("condense_session", Namespace.objects.get(name=NAMESPACE).pk, SESSION) == 1
     (summary,) = get(console, Condensations, "/v1/ops/condensations", **here(limit="1")).condensations
     card = shown_card(summary.condensed_text)
     assert card is not None
@@ -389,7 +389,7 @@ def test_the_first_queue_counts_the_summaries_that_wait(console, alice, remember
 def test_long_input_is_quoted_by_its_beginning(console, characters, quoted):
     text = "The kiln is hot. ".ljust(characters, "x")
     post(console, Ingested, "/v1/ingest", here(role="user", text=text, metadata={}))
-    condense_session(Namespace.objects.get(name=NAMESPACE).pk, SESSION)
+    run_task("condense_session", Namespace.objects.get(name=NAMESPACE).pk, SESSION)
     (summary,) = get(console, Condensations, "/v1/ops/condensations").condensations
     card = shown_card(summary.condensed_text)
     assert card is not None

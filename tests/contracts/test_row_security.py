@@ -17,7 +17,6 @@ from django.db import ProgrammingError, connection, models, transaction
 from django.utils import timezone
 from django_q.models import Schedule
 
-from memory import tasks
 from memory.models import Job, Memory, Namespace, NamespaceStat, Procedure
 from memory.models.scoped import ScopedQuerySet
 from memory.postgresql import reach, row_security
@@ -27,6 +26,7 @@ from memory.services.jobs import schedules
 from memory.services.retention import forecast
 from ops.access import staff_access
 from ops.models import StaffGrant
+from tests.job_queue import run_job
 
 TENANTS = [
     model
@@ -233,17 +233,21 @@ def test_staff_reach_what_is_granted_to_them(alice, bob, remember, django_user_m
         assert count("memory_memory") == 1
 
 
+_counted: list[int] = []
+
+
+def count_memories(*, now: datetime) -> None:
+    """Counts what a job sees."""
+    _counted.append(count("memory_memory"))
+
+
 def test_a_job_reaches_its_namespace(alice, bob, remember):
     remember(alice, "The ferry leaves at noon.")
     remember(bob, "The train leaves at one.")
 
-    @tasks.job
-    def forgetful(*_arguments: int) -> int:
-        return count("memory_memory")
-
     for namespace_id, expected in ((alice.scope.namespace_id, 1), (0, 2)):
-        row = Job.objects.create(namespace_id=namespace_id, kind="forgetful")
-        assert forgetful(job=(namespace_id, str(row.pk))) == expected
+        run_job(Job.objects.create(namespace_id=namespace_id, kind=f"{__name__}.count_memories"))
+        assert _counted.pop() == expected
 
 
 def test_what_is_the_servers_is_shown_to_who_reaches_one_namespace(alice):

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 from django.db import connection
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory.enums import JobState
 from memory.models import Job
@@ -56,13 +55,11 @@ class Cluster:
     def start_again(self) -> None:
         """As who watches the worker does when it has ended; fails when it does not end.
 
-        What the ended one had taken is due at once, as after MEMOS_JOB_RETRY_SECONDS. Those are many, so that a job on
-        a slow machine is not stopped for its time before it is killed.
+        The jobs of the ended one are due at once, as after their heartbeat has been missed.
         """
         self.process.wait(20)
-        now = timezone.now()
-        OrmQ.objects.filter(lock__gt=now).update(lock=now)
-        Job.objects.across_namespaces().filter(state=JobState.RUNNING).update(heartbeat_at=now - timedelta(hours=1))
+        lost = timezone.now() - timedelta(hours=1)
+        Job.objects.across_namespaces().filter(state=JobState.RUNNING).update(heartbeat_at=lost, due_at=lost)
         self.process = self._started()
 
     def _started(self) -> psutil.Popen:

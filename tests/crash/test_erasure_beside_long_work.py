@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from django.db import connection
@@ -18,7 +19,6 @@ from memory.services.erasure.requests import Target
 from memory.services.ingestion.ingest import ingest
 from memory.services.jobs.queue import EMBED_PENDING, Kind, enqueue
 from memory.services.jobs.waiting import BEGUN_WITHIN, describe_overdue
-from memory.tasks import job
 from memory.types import NewMemory
 from tests.crash.cluster import Cluster
 from tests.crash.server import wait_for
@@ -27,8 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 _HELD = 3_700
 
 
-@job
-def wait_for_the_test(namespace_id: int, number: int) -> None:
+def wait_for_the_test(namespace_id: int, number: int, *, now: datetime) -> None:
     """Ends when the test has let go."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", [_HELD, _HELD])

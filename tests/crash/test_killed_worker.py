@@ -22,13 +22,14 @@ def summarised(server: Server, namespace: str) -> bool:
     return bool(rows)
 
 
-@pytest.mark.parametrize("priority", ["interactive", "normal"])
-def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, priority):
-    assert summarised(server, f"before-{priority}")
-    [worker] = server.part(f"{priority} guard").children()
-    worker.kill()
+@pytest.mark.parametrize(("cluster", "part"), [("interactive", "idle"), ("memos", "idle"), ("memos", "pusher")])
+def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, cluster, part):
+    assert summarised(server, f"before-{cluster}-{part}")
+    below = server.part(f"{cluster} guard").children()
+    [victim] = [process for process in below if part in " ".join(process.cmdline())]
+    victim.kill()
 
-    assert summarised(server, f"after-{priority}")
+    assert summarised(server, f"after-{cluster}-{part}")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -36,8 +37,8 @@ def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, p
 def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, part):
     cluster = Cluster(tmp_path / "cluster.log")
     try:
-        # Of each priority the guard, and the worker that it starts.
-        wait_for(lambda: len(cluster.process.children(recursive=True)) >= 6, what="all of the workers")
+        # Of each of four clusters the guard, and the worker, the pusher and the monitor that it starts.
+        wait_for(lambda: len(cluster.process.children(recursive=True)) >= 16, what="all of the workers")
         guard = cluster.process.children()[0]
         below = cluster.process.children(recursive=True)
         (cluster.process if part == "main" else guard).kill()

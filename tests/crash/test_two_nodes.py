@@ -166,7 +166,7 @@ def test_an_erasure_is_gone_from_both_nodes_when_its_receipt_says_so(nodes):
 def test_what_runs_by_the_clock_runs_once_for_all_nodes(nodes):
     program = (
         "from django.utils import timezone; from django_q.models import Schedule; "
-        "Schedule.objects.filter(func='memory.tasks.forget_finished_jobs').update(next_run=timezone.now())"
+        "Schedule.objects.filter(name='memos: forget finished jobs').update(next_run=timezone.now())"
     )
 
     def runs() -> Any:

@@ -18,7 +18,6 @@ from psycopg import sql
 
 from deploy.citus import distribute, tables
 from deploy.citus.partition import Unspreadable, name_part, partition
-from memory import tasks
 from memory.enums import ErasureStatus
 from memory.models import Erasure, Job, Memory
 from memory.postgresql import reach, row_security
@@ -35,6 +34,7 @@ from memory.types import NewMemory
 from tests.conftest import Tenant
 from tests.deploy.parts import Explained, record
 from tests.deploy.split import Parted, split, url_of
+from tests.job_queue import run_job, run_task
 from tests.threads import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,8 +97,8 @@ def filled(opened: None, alice: Tenant, bob: Tenant, remember: Callable[..., str
         for text in TEXTS:
             remember(tenant, text, speaker="Anna")
         tenant.post("/v1/documents", {"namespace": tenant.scope.namespace, "document_id": "d1", "text": TEXTS[0]})
-    tasks.index_entities()
-    tasks.settle_memories()
+    run_task("index_entities")
+    run_task("settle_memories")
     return alice
 
 
@@ -191,7 +191,7 @@ def change_memory(tenant: Tenant) -> None:
 def work(tenant: Tenant, kind: str) -> None:
     """Does what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
-        getattr(tasks, kind)(*job.arguments, job=(job.namespace_id, str(job.pk)))
+        run_job(job)
 
 
 def change_many(tenant: Tenant) -> None:

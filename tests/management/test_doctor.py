@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule
+from django_q.models import Schedule
 
 from memory.demo.seed import seed_demo_namespace
 from memory.enums import JobPriority
@@ -19,11 +19,12 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Job, Memory, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
 from memory.services.diagnosis import host, language, search
+from memory.services.jobs.runner import run_schedule
 from memory.services.monitoring import stats
-from memory.services.tenancy import idempotency
+from memory.services.tenancy import tasks
 from memory.stores import redis as redis_store
-from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access
+from tests.job_queue import queued_jobs
 from tests.providers.cross_encoder import build
 from tests.providers.endpoint import serving
 from tests.vectorless import take_vectors
@@ -33,7 +34,7 @@ from tests.vectorless import take_vectors
 def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that nothing is wrong with."""
     seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     ensure_schedules()
     call_command("issue_api_key", "tests", "--all-namespaces", stdout=StringIO())
     get_user_model().objects.create_user("ann", is_staff=True)
@@ -67,7 +68,7 @@ def test_nothing_is_wrong() -> None:
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0
-    assert len(found) == 26
+    assert len(found) == 25
 
 
 def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,20 +247,8 @@ def test_a_schedule_that_is_late_is_a_finding_and_one_that_has_run_is_not() -> N
     assert found["schedules"][:2] == ("warn", "more than 3 periods late: memos: embed pending memories")
     assert "qcluster" in found["schedules"][2]
 
-    embed_pending(schedule="memos: embed pending memories")
+    run_schedule("memos: embed pending memories", "embed_pending")
     assert examine()[1]["schedules"][0] == "ok"
-
-
-def test_turns_that_nobody_has_read_for_five_minutes_are_a_finding() -> None:
-    turns = Memory.objects.across_namespaces().filter(turn__gt=0)
-    now = timezone.now()
-    turns.update(created_at=now - timedelta(minutes=4))
-    assert examine()[1]["new turns"][0] == "ok"
-    turns.update(created_at=now - timedelta(minutes=6))
-    status, found = examine()
-    assert (status, found["new turns"][0]) == (0, "warn")
-    assert "more than 300 s" in found["new turns"][1]
-    assert "MEMOS_JOB_WORKERS" in found["new turns"][2]
 
 
 def test_a_schedule_that_fails_three_times_in_a_row_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,16 +258,16 @@ def test_a_schedule_that_fails_three_times_in_a_row_is_a_finding(monkeypatch: py
         raise RuntimeError("the disk is full")
 
     with monkeypatch.context() as faulty:
-        faulty.setattr(idempotency, "forget_old", broken)
+        faulty.setattr(tasks, "forget_idempotency_keys", broken)
         for count in range(1, 4):
-            forget_idempotency_keys(schedule=name)
+            run_schedule(name, "forget_idempotency_keys")
             status, found = examine()
             assert found["failed jobs"][0] == "warn"
             assert found["schedules"][0] == ("fail" if count == 3 else "ok")
     assert status == 1
     assert found["schedules"][1] == f"{name} has failed 3 times in a row (RuntimeError: the disk is full)"
 
-    forget_idempotency_keys(schedule=name)
+    run_schedule(name, "forget_idempotency_keys")
     assert {examine()[1][check][0] for check in ("schedules", "failed jobs")} == {"ok"}
 
 

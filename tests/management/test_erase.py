@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django_q.models import OrmQ
 
 from memory.models import Erasure, Memory
+from tests.job_queue import queued_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -43,13 +43,13 @@ def test_a_wrong_call_is_refused_in_words(alice, remember, arguments, message):
 
 def test_it_erases_at_once_and_prints_the_receipt(alice, remember):
     remember(alice, "hello")
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
 
     receipt = run("alice", "--session", "s1")
 
     assert (receipt["status"], receipt["found"], receipt["actor"]) == ("finished", 1, "command:erase")
     assert not Memory.objects.across_namespaces().exists()
-    assert not OrmQ.objects.exists()
+    assert not queued_jobs().exists()
 
 
 def test_ids_come_from_a_file(alice, remember, tmp_path):

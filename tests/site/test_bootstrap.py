@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from io import StringIO
 
 import pytest
@@ -99,5 +100,8 @@ def test_schedules_are_corrected_and_strangers_are_left_alone():
     ensure_schedules()
 
     rows = dict(Schedule.objects.values_list("name", "func"))
-    assert rows == {entry.name: entry.task for entry in SCHEDULES} | {"someone's own": "os.getpid"}
+    run = "memory.services.jobs.runner.run_schedule"
+    assert rows == {entry.name: run for entry in SCHEDULES} | {"someone's own": "os.getpid"}
+    asked = {row.name: literal_eval(row.kwargs)["kind"] for row in Schedule.objects.filter(func=run)}
+    assert asked == {entry.name: entry.task for entry in SCHEDULES}
     assert Schedule.objects.get(name=SCHEDULES[0].name).minutes == SCHEDULES[0].minutes

@@ -85,16 +85,11 @@ class PriorityCountsSerializer(serializers.Serializer):
     oldest_at = serializers.DateTimeField(allow_null=True)
 
 
-class TaskLagSerializer(serializers.Serializer):
-    entities_seconds = serializers.FloatField()
-    settling_seconds = serializers.FloatField()
-
-
 class AllTasksSerializer(serializers.Serializer):
     scheduler_summary = TaskCountsSerializer()
     all_tasks_summary = TaskCountsSerializer()
     priorities = PriorityCountsSerializer(many=True)
-    lag = TaskLagSerializer(help_text="Seconds that new turns wait to be read for names, and to be compared")
+    turns = serializers.IntegerField(help_text="That wait to be read for names, or to be compared")
 
 
 class TaskQueueSerializer(serializers.Serializer):
@@ -129,14 +124,14 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
     )
     def all_status(self, request: Request) -> Response:
         _, namespaces = self._cube(self.valid(SchedulerSerializer, request.query_params))
-        found = queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        found = queue_status(self.access, namespaces=namespaces)
         told = to_dict(found)
         counts: Counter[str] = Counter()
         for jobs in found.by_priority.values():
             counts.update({"waiting": jobs.queued, "in_progress": jobs.running, "total": jobs.total})
         summary = {name: counts[name] for name in ("waiting", "in_progress", "total")}
         data = {"scheduler_summary": summary, "all_tasks_summary": summary}
-        return envelop({**data, "priorities": told["priorities"], "lag": told["lag"]}, "Summary of the jobs.")
+        return envelop({**data, "priorities": told["priorities"], "turns": told["turns"]}, "Summary of the jobs.")
 
     @extend_schema(
         operation_id="memtensor_scheduler_status",
@@ -161,7 +156,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
     )
     def queue(self, request: Request) -> Response:
         cube, namespaces = self._cube(self.valid(SchedulerSerializer, request.query_params))
-        found = queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        found = queue_status(self.access, namespaces=namespaces)
         jobs = found.by_priority.values()
         data = {
             "user_name": cube,
@@ -183,7 +178,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         values = self.valid(WaitSerializer, request.query_params)
         cube, namespaces = self._cube(values)
         # Named namespaces are looked up before anybody waits.
-        queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        queue_status(self.access, namespaces=namespaces)
         with Slot(self.access.actor), deadline.without_limit():
             waited = wait_for(self.access, namespaces=namespaces, seconds=values["timeout_seconds"])
         data = {
@@ -192,7 +187,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
             "remaining_turns": waited.turns,
             "waited_seconds": round(waited.seconds, 3),
             "timed_out": not waited.is_idle,
-            "priorities": to_dict(queue_status(self.access, namespaces=namespaces, now=timezone.now()))["priorities"],
+            "priorities": to_dict(queue_status(self.access, namespaces=namespaces))["priorities"],
         }
         return envelop(data, "idle" if waited.is_idle else "timeout")
 
@@ -209,7 +204,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
     def wait_stream(self, request: Request) -> StreamingHttpResponse:
         values = self.valid(WaitSerializer, request.query_params)
         cube, namespaces = self._cube(values)
-        queue_status(self.access, namespaces=namespaces, now=timezone.now())
+        queue_status(self.access, namespaces=namespaces)
         slot = Slot(self.access.actor)
         events = self._wait(cube, namespaces, values["timeout_seconds"])
         return respond(request._request, events, slot, write=_write_line)

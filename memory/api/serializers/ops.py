@@ -100,19 +100,12 @@ class NamespaceQueueSerializer(OpenJobsSerializer):
     namespace = serializers.CharField(allow_null=True, help_text="Null for jobs of the whole system")
 
 
-class LagSerializer(serializers.Serializer):
-    """The waiting time of the oldest turn that was not processed; 0 if none waits."""
-
-    entities_seconds = serializers.FloatField(help_text="To be read for names and relations")
-    settling_seconds = serializers.FloatField(help_text="To be compared with earlier memories")
-
-
 class WaitingSerializer(serializers.Serializer):
     """The queue of the namespaces that the key reaches."""
 
     priorities = PriorityQueueSerializer(many=True)
     namespaces = NamespaceQueueSerializer(many=True, help_text="The 20 with the most jobs")
-    lag = LagSerializer()
+    turns = serializers.IntegerField(help_text="That wait to be read for names, or to be compared")
 
 
 class PipelineSerializer(serializers.Serializer):

@@ -49,7 +49,7 @@ class OpsViewSet(MemosViewSet):
         return Response(
             {
                 "queues": stats.queues(),
-                "waiting": waiting.to_dict(waiting.queue_status(self.access, now=now)),
+                "waiting": waiting.to_dict(waiting.queue_status(self.access)),
                 "schedules": schedule_runs.list_schedules(self.access, now=now),
                 "recent_condensations": recent,
             }

@@ -40,7 +40,6 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
     ):
         yield _run_check(check)
     yield _run_check(partial(background.queue, now=now))
-    yield _run_check(partial(background.lag, now=now))
     yield _run_check(background.failures)
     yield _run_check(background.webhooks)
     yield _run_check(partial(governance.audit_log, now=now))

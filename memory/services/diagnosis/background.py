@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from django_q.models import OrmQ
-
 from memory.models import Job
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
-from memory.services.jobs.lag import EXPECTED, measure_lag
 from memory.services.jobs.schedules import LATE_PERIODS, schedule_states
 from memory.services.jobs.waiting import describe_overdue
 from memory.services.monitoring import stats
@@ -29,23 +26,7 @@ def queue(*, now: datetime) -> Finding:
     if overdue := describe_overdue(now=now):
         fix = f"no worker, or too few (MEMOS_JOB_WORKERS, of bulk ones MEMOS_JOB_LONG_WORKERS); {START_WORKER}"
         return Finding(WARN, "queue", overdue, fix)
-    return Finding(OK, "queue", f"{OrmQ.objects.count()} jobs, none overdue")
-
-
-def lag(*, now: datetime) -> Finding:
-    """Measures how long new turns wait for their background processing."""
-    found = measure_lag(system_access("doctor"), now=now)
-    what = f"read for names after {found.entities.total_seconds():.0f} s, "
-    what += f"compared with earlier ones after {found.settling.total_seconds():.0f} s"
-    if found.longest <= EXPECTED:
-        return Finding(OK, "new turns", what)
-    return Finding(
-        WARN,
-        "new turns",
-        f"{what}: more than {EXPECTED.total_seconds():.0f} s",
-        f"no worker, or one that is too busy (MEMOS_JOB_WORKERS); {START_WORKER}; a budget of model calls that is "
-        "spent keeps turns waiting, too",
-    )
+    return Finding(OK, "queue", f"{Job.objects.across_namespaces().unfinished().count()} jobs, none overdue")
 
 
 def failures() -> Finding:

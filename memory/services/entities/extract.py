@@ -19,7 +19,6 @@ from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store
-from memory.services.jobs import runner
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -54,8 +53,7 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
             read = 0
             for work in works:
                 read += _index(work, now=now)
-                waits = runner.give_way()
-                if waits or time.monotonic() > deadline:
+                if time.monotonic() > deadline:
                     return total + read
             total += read
             if not read:

@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import connection
 from django.db.models import Q
-from django_q.models import Failure, OrmQ
 
 from memory.models import ErasedMemory, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
@@ -55,7 +53,6 @@ from memory.services.erasure.text_sql import (
     CLEAR_ASKED,
     DOCUMENTS,
     EMPTY_SESSIONS,
-    GONE_SESSIONS,
     KEPT_ANSWERS,
     MODEL_CALLS,
     NAMELESS_ENTITIES,
@@ -71,7 +68,6 @@ from memory.services.erasure.text_sql import (
 )
 from memory.services.index import entries
 from memory.services.index import erased as index_rows
-from memory.services.jobs import queue
 from memory.services.tree import erased as tree_rows
 
 # The table of activation caches.
@@ -108,21 +104,6 @@ def _count_judgements(erased: Erased) -> int:
 
 def _clear_memories(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
     return entries.remove_memories(erased.scope, memory_ids=memory_ids)
-
-
-def _list_gone_sessions(erased: Erased) -> set[str]:
-    """The sessions that it touches and that have no row (any more), or will lose it."""
-    with connection.cursor() as cursor:
-        cursor.execute(GONE_SESSIONS, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
-        return {name for (name,) in cursor.fetchall()}
-
-
-def _list_queued_jobs(erased: Erased) -> list[int]:
-    return queue.waiting_for_sessions(erased.scope.namespace_id, _list_gone_sessions(erased))
-
-
-def _list_failed_jobs(erased: Erased) -> list[str]:
-    return queue.list_failed_for_sessions(erased.scope.namespace_id, erased.sessions())
 
 
 def _forget_names(erased: Erased) -> Counter[str]:
@@ -312,16 +293,6 @@ HOLDERS: tuple[Holder, ...] = (
         count_with(f"SELECT count(*) FROM {USAGE_DAYS}"),
         sweep=count_with(f"DELETE FROM {USAGE_DAYS}"),
     ),
-    Holder(
-        "django_q_ormq",
-        lambda erased: len(_list_queued_jobs(erased)),
-        sweep=lambda erased: int(OrmQ.objects.filter(pk__in=_list_queued_jobs(erased)).delete()[0]),
-    ),
-    Holder(
-        "django_q_task",
-        lambda erased: len(_list_failed_jobs(erased)),
-        sweep=lambda erased: int(Failure.objects.filter(pk__in=_list_failed_jobs(erased)).delete()[0]),
-    ),
 )
 # Tables that hold nothing of what a memory says, and why.
 HOLD_NOTHING: dict[str, str] = {
@@ -354,5 +325,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_upkeepmark": "how far background work has come",
     "memory_webhook": "an address, types of events, encrypted secrets: what operators set",
     "memory_writesofday": "a number of memories",
-    "django_q_schedule": "what runs by the clock",
+    "django_q_ormq": "names of schedules whose runs are due",
+    "django_q_schedule": "names of schedules",
+    "django_q_task": "when the worker of a priority ran into the time limit of a job",
 }

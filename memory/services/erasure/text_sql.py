@@ -91,13 +91,6 @@ memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
                     AND s.session = 'document:' || held.id AND s.first_turn < 0)
 )
 """
-GONE_SESSIONS = f"""
-SELECT s.session FROM memory_erasedsession s
-WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
-  AND NOT EXISTS (SELECT FROM memory_session n WHERE n.namespace_id = s.namespace_id AND n.name = s.session)
-UNION SELECT n.name FROM {EMPTY_SESSIONS}
-"""
-
 # Names that only erased memories mention, or none, and entities that are left without a name.
 _SAID = f"""
 EXISTS (SELECT FROM memory_entitymention m

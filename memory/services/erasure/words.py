@@ -100,9 +100,9 @@ EXEMPT: dict[str, str] = {
     "memory_uploadpart.data": _PACKED,
     "memory_webhook.former_secret": "an encrypted secret",
     "memory_webhook.secret": "an encrypted secret",
-    "django_q_ormq": "packed ids, of which the holder deletes those of the erased sessions",
+    "django_q_ormq": "names of schedules",
     "django_q_schedule": "names of background work",
-    "django_q_task": "packed ids and figures, of which the holder deletes those of the erased sessions",
+    "django_q_task": "names of priorities",
 }
 
 

@@ -85,7 +85,7 @@ class _Progress:
 
     def take_all_in(self, recognised: Recognised, *, now: Callable[[], datetime], deadline: float) -> bool:
         """Takes in what is left; False when the time is over before the end. Raises ImportStopped."""
-        row = self._row
+        row, started = self._row, time.monotonic()
         scope = Scope(row.namespace_id, name_of(row), row.actor, str(row.id))
         for batch in in_batches(islice(list_turns(recognised, speaker=row.speaker), self.dealt_with, None)):
             counts = take_in(scope, batch, now=now(), record=self._write_down)
@@ -93,7 +93,8 @@ class _Progress:
             self.dealt_with += len(batch)
             runner.report(self.dealt_with, max(self.dealt_with, row.turns))
             # Looking for the place again costs seconds where a file is large.
-            if runner.give_way(at_least=SLICE_SECONDS) or time.monotonic() > deadline:
+            is_time_to_share = time.monotonic() - started > SLICE_SECONDS and runner.do_others_wait()
+            if is_time_to_share or time.monotonic() > deadline:
                 return False
         return True
 

@@ -31,7 +31,6 @@ from memory.services.index.embedding_model import (
     forget_active_model,
 )
 from memory.services.index.searchable_text import Span, spans_out_of_search
-from memory.services.jobs import runner
 from memory.text.utterances import live_text
 
 log = logging.getLogger("memos.embedding")
@@ -58,7 +57,7 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
         made = 0
         for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
             made += batch
-            if runner.give_way() or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 break
         return made
 

@@ -1,119 +1,55 @@
-"""Implements the queue in PostgreSQL: a cluster takes messages of its priority, from each namespace in turn."""
+"""Extends django-q2's broker: a cluster gets a message whenever a job of its priority is due.
+
+The worker claims the job when it takes the message (`runner.work`). A message that nobody needs any more does nothing,
+and one that is lost is made again by the next look: the job's row is the queue.
+"""
 
 from __future__ import annotations
 
-import time
-from datetime import datetime
-from functools import reduce
-from operator import or_
-from typing import Any, NamedTuple
+import uuid
 
-from django.conf import settings
-from django.db import connection
-from django.db.models import Q
 from django.utils import timezone
 from django_q.brokers.orm import ORM
-from django_q.conf import Conf
-from django_q.models import OrmQ
+from django_q.signing import SignedPackage
 
 from memory.enums import JobPriority
-from memory.services.jobs.lanes import LANES_OF_PRIORITY, Lane, Rotation, priority_of_cluster
-from memory.services.jobs.new_turns import NewTurns
+from memory.models import Job
+from memory.postgresql import reach
 
-# Takes the first due message of each lane, from the key after the last served one and then from the beginning.
-_NEXT = """
-SELECT lane.name, found.id, found.key, found.lock, found.payload
-FROM unnest(%(lanes)s::text[], %(firsts)s::text[], %(serveds)s::text[], %(lasts)s::text[])
-    WITH ORDINALITY AS lane (name, first, served, last, place)
-CROSS JOIN LATERAL (
-    SELECT * FROM (
-        (SELECT 1 AS round, id, key, lock, payload FROM django_q_ormq
-         WHERE key > lane.served AND key <= lane.last AND lock < %(now)s ORDER BY key, lock, id LIMIT 1)
-        UNION ALL
-        (SELECT 2, id, key, lock, payload FROM django_q_ormq
-         WHERE key >= lane.first AND key <= lane.served AND lock < %(now)s ORDER BY key, lock, id LIMIT 1)
-    ) AS either ORDER BY round LIMIT 1
-) AS found
-ORDER BY lane.place LIMIT 1
-"""
+# django-q2's names of the clusters. Its default cluster runs the schedules.
+CLUSTERS = {priority: priority.label for priority in JobPriority} | {JobPriority.NORMAL: "memos"}
+_PRIORITIES = {cluster: priority for priority, cluster in CLUSTERS.items()}
 
 
-class _Message(NamedTuple):
-    lane: Lane
-    id: int
-    key: str
-    lock: datetime
-    payload: str
+class WorkBroker(ORM):
+    """Hands out the work that `find_work` names, and what is in django-q2's table: the runs of schedules."""
 
+    def find_work(self) -> tuple[str, tuple[int, ...]] | None:
+        """Returns the function that a worker is to call, and its arguments; None when there is nothing to do."""
+        raise NotImplementedError
 
-class FairBroker(ORM):
-    """Gives the cluster `list_key` the next message of its priority; a message that is not acknowledged comes again
-    after MEMOS_JOB_RETRY_SECONDS.
-    """
-
-    def __init__(self, list_key: str | None = None) -> None:
-        super().__init__(list_key)
-        self._begin()
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        self._begin()
-
-    def _begin(self) -> None:
-        self.priority = priority_of_cluster(self.list_key)
-        self._rotation = Rotation(LANES_OF_PRIORITY[self.priority])
-        self._new_turns = NewTurns()
-        self._pause = settings.Q_CLUSTER["ALT_CLUSTERS"].get(self.list_key, {}).get("poll", Conf.POLL)
-
-    def dequeue(self) -> list[tuple[int, str]] | None:
-        """Returns the next message as (id, payload); [] when another cluster was faster, None after a pause
-        without any.
-        """
+    def dequeue(self) -> list[tuple[int | None, str]] | None:
+        """Returns messages as (id, payload); None after a pause without any."""
+        # Closes a connection that has been lost.
         self.get_connection()
-        started = time.monotonic()
-        if self.priority is JobPriority.NORMAL:
-            self.follow_turns()
-        message = self._look()
-        if message is None:
-            # Scanning messages that wait for a later attempt takes only a small part of the time, however many there
-            # are.
-            time.sleep(max(self._pause, 10 * (time.monotonic() - started)))
-            return None
-        self._rotation.advance(message.lane, message.key)
-        due_again = self.timeout(message)
-        if not OrmQ.objects.filter(pk=message.id, lock=message.lock).update(lock=due_again):
-            return []
-        return [(message.id, message.payload)]
+        with reach.across_namespaces():
+            work = self.find_work()
+        messages: list[tuple[int | None, str]] = [(None, self._write_message(*work))] if work else []
+        # django-q2 pauses where its table has no message.
+        if not messages or self.queue_size():
+            messages += super().dequeue() or []
+        return messages or None
 
-    def follow_turns(self) -> None:
-        """Queues the jobs that follow new turns, when it is time to look for new turns."""
-        self._new_turns.look(now=timezone.now())
+    def _write_message(self, func: str, arguments: tuple[int, ...]) -> str:
+        message = {"id": uuid.uuid4().hex, "name": self.list_key, "func": func, "args": arguments, "kwargs": {}}
+        payload: str = SignedPackage.dumps({**message, "started": timezone.now()})
+        return payload
 
-    def queue_size(self) -> int:
-        """Counts the due messages of this cluster."""
-        return self._messages().filter(lock__lte=timezone.now()).count()
 
-    def lock_size(self) -> int:
-        """Counts the messages that a worker has, or that wait for another attempt."""
-        return self._messages().filter(lock__gt=timezone.now()).count()
+class JobBroker(WorkBroker):
+    """Has the workers of a priority carry out its next due job."""
 
-    def _messages(self) -> Any:
-        own = [Q(key__gte=lane.first_key, key__lte=lane.last_key) for lane in self._rotation.lanes]
-        return self.get_connection().filter(reduce(or_, own))
-
-    def _look(self) -> _Message | None:
-        lanes = self._rotation.order()
-        served = self._rotation.served
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _NEXT,
-                {
-                    "lanes": [lane.value for lane in lanes],
-                    "firsts": [lane.first_key for lane in lanes],
-                    "serveds": [served[lane] for lane in lanes],
-                    "lasts": [lane.last_key for lane in lanes],
-                    "now": timezone.now(),
-                },
-            )
-            row = cursor.fetchone()
-        return _Message(Lane(row[0]), *row[1:]) if row else None
+    def find_work(self) -> tuple[str, tuple[int, ...]] | None:
+        priority = _PRIORITIES[self.list_key]
+        is_due = Job.objects.due(priority, now=timezone.now()).exists()
+        return ("memory.services.jobs.runner.work", (priority.value,)) if is_due else None

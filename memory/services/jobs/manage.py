@@ -1,4 +1,4 @@
-"""Background jobs as people and the clock deal with them: listed, replayed, discarded, recovered, forgotten."""
+"""Lists, replays, discards and deletes background jobs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, OuterRef, Q
-from django_q.models import Failure, OrmQ
+from django.db import IntegrityError, transaction
+from django_q.models import Failure
 
 from memory import audit
 from memory.enums import AccessScope, AuditEvent, JobPriority, JobState
@@ -18,20 +17,16 @@ from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import Job, Namespace
 from memory.models.job import OVER
 from memory.models.paging import narrow, page_of
-from memory.services.jobs.runner import LOST_WORKER, beat_interval, give_up, send_again
 from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ListFilter, Scope
 
-LOST_MESSAGE = ("QueueMessageLost", "The queue has lost it.")
 MAX_REASON_CHARS = 500
 _BATCH = 5_000
-# How far ahead of the clock a row of the queue may lie beyond its regular time before the clock must have gone back.
-_CLOCK_SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """What a listing of jobs is narrowed to; None is all. `cursor` is the `next_cursor` of the page before."""
+    """Filters a listing of jobs; None is all. `cursor` is the `next_cursor` of the page before."""
 
     namespace: str | None = None
     kind: str | None = None
@@ -41,7 +36,7 @@ class JobFilter:
 
 
 def list_jobs(access: Access, *, wanted: JobFilter) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """The newest jobs that the caller reaches, and the cursor of the next page; the system's take all namespaces.
+    """Lists the newest jobs that the caller reaches, with the next page's cursor; the system's need all namespaces.
 
     Raises NotFound for a namespace that it does not reach.
     """
@@ -58,12 +53,12 @@ def list_jobs(access: Access, *, wanted: JobFilter) -> tuple[list[dict[str, Any]
 
 
 def to_dict(job: Job) -> dict[str, Any]:
-    """A job as clients see it."""
+    """Returns a job as clients see it."""
     return _to_dict(job, Namespace.objects.filter(pk=job.namespace_id).first())
 
 
 def find(access: Access, *, job_id: uuid.UUID) -> Job:
-    """A job that the caller reaches. Raises NotFound."""
+    """Returns a job that the caller reaches. Raises NotFound."""
     job = Job.objects.reachable_by(access).filter(pk=job_id).first()
     if job is None:
         raise _not_found(job_id)
@@ -84,7 +79,7 @@ def replay(access: Access, *, job_id: uuid.UUID, now: datetime, request_id: str 
         former = {"state": job.state, "attempts": job.attempts, "error": job.error_type}
         job.state = JobState.QUEUED
         job.attempts = 0
-        job.queued_at = now
+        job.queued_at = job.due_at = now
         job.reason = ""
         job.started_at = job.heartbeat_at = job.finished_at = job.done = job.total = None
         try:
@@ -94,7 +89,6 @@ def replay(access: Access, *, job_id: uuid.UUID, now: datetime, request_id: str 
             raise Conflict(
                 "The same is queued, running or failed in another job: see to that one.", detail={"kind": job.kind}
             ) from None
-        send_again(job)
         _record(access, AuditEvent.JOB_REPLAY, job, {"before": former}, now=now, request_id=request_id)
     return job
 
@@ -114,7 +108,6 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
                 f"The job is {job.state}: only a failed or queued one can be discarded.", detail={"state": job.state}
             )
         former = {"state": job.state, "attempts": job.attempts, "error": job.error_type}
-        OrmQ.objects.filter(pk=job.queue_message_id).delete()
         job.state = JobState.DISCARDED
         job.reason = reason
         job.finished_at = now
@@ -124,56 +117,10 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
     return job
 
 
-def recover(*, now: datetime) -> int:
-    """Queues jobs again that nobody would come back to, or fails them after their last attempt; returns how many.
-
-    They are queued or running without a sign of life, and their queue message is gone. One at a time, so that two runs
-    at once share the work.
-    """
-    mend_clock(now=now)
-    handled = 0
-    for job_id in list(_select_lost(now).values_list("pk", flat=True)):
-        with transaction.atomic():
-            job = _select_lost(now).select_for_update(skip_locked=True).filter(pk=job_id).first()
-            # The lock may have come after another run's commit, with a look at the queue from before it.
-            if job is None or not _select_lost(now).filter(pk=job_id).exists():
-                continue
-            handled += 1
-            if job.state == JobState.QUEUED:
-                job.error_type, job.error = LOST_MESSAGE
-                job.attempts += 1
-            else:
-                job.error_type, job.error = LOST_WORKER
-            # The run of a schedule is not carried on: the clock brings the next one, with the same row.
-            if job.schedule or job.attempts >= settings.MEMOS_JOB_ATTEMPTS:
-                give_up(job, now=now)
-                continue
-            job.state = JobState.QUEUED
-            job.save()
-            send_again(job)
-    return handled
-
-
-def mend_clock(*, now: datetime) -> int:
-    """Brings forward what a clock that has gone back left in the future; returns how many rows.
-
-    django-q compares moments with the clock: rows of an hour ahead would wait for an hour.
-    """
-    latest = now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS) + _CLOCK_SLACK
-    mended = OrmQ.objects.filter(lock__gt=latest).update(lock=now)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE django_q_schedule SET next_run = %s "
-            "WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)",
-            [now, now + _CLOCK_SLACK],
-        )
-        return mended + cursor.rowcount
-
-
 def forget(*, now: datetime) -> int:
     """Deletes jobs that ended well or were discarded MEMOS_JOBS_KEEP_DAYS ago; returns how many. Failed ones stay.
 
-    What django-q noted of messages that failed goes as well.
+    The notes of django-q2 about tasks that ran into their time limit are deleted as well.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     Failure.objects.filter(stopped__lt=oldest).delete()
@@ -182,18 +129,6 @@ def forget(*, now: datetime) -> int:
     while part := old.filter(pk__in=list(old.values_list("pk", flat=True)[:_BATCH])).delete()[0]:
         deleted += part
     return deleted
-
-
-def _select_lost(now: datetime) -> Any:
-    silent = 3 * beat_interval()
-    stopped = Q(heartbeat_at=None) | Q(heartbeat_at__lt=now - silent) | Q(heartbeat_at__gt=now + silent)
-    return (
-        Job.objects.across_namespaces()
-        .unfinished()
-        .filter(Q(state=JobState.QUEUED) | stopped)
-        .filter(~Exists(OrmQ.objects.filter(pk=OuterRef("queue_message_id"))))
-        .order_by("pk")
-    )
 
 
 def _lock_job(access: Access, job_id: uuid.UUID) -> Job:

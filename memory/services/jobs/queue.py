@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-from uuid import UUID
 
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
-from django_q.brokers import Broker
-from django_q.models import Failure, OrmQ
-from django_q.tasks import async_task
 
 from memory import tracing
-from memory.enums import JobPriority, JobState
+from memory.enums import JobPriority
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.postgresql import reach
-from memory.services.jobs.lanes import key_of
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Names a function of memory.tasks, or of another module by its whole path.
+    """Names a function of a module called `tasks` below `memory`, or of another module by its whole path.
 
     `of_namespace`: the first argument is the id of the namespace that the job belongs to; if False, the job belongs to
     the system. `once`: while a job with the same arguments waits, no second one is queued; a running one is run once
@@ -75,31 +68,14 @@ ORDER BY id FOR UPDATE
 """
 _ASK = """
 INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
-                        error_type, error, reason, queued_at)
+                        error_type, error, reason, queued_at, due_at, traceparent)
 SELECT asked.id, %(namespace_id)s, %(kind)s, asked.arguments::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued',
-       0, false, '', '', '', %(now)s
+       0, false, '', '', '', %(now)s, %(now)s, %(traceparent)s
 FROM unnest(%(ids)s::uuid[], %(arguments)s::text[]) AS asked (id, arguments)
 ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
 DO UPDATE SET again = memory_job.state = 'running'
-RETURNING id, arguments::text, state, queue_message_id
+RETURNING id, arguments::text
 """
-_NOTE_MESSAGES = """
-UPDATE memory_job SET queue_message_id = sent.message_id
-FROM unnest(%(ids)s::uuid[], %(message_ids)s::bigint[]) AS sent (id, message_id)
-WHERE namespace_id = %(namespace_id)s AND memory_job.id = sent.id
-"""
-
-
-class _Messages(Broker):
-    """Collects the messages that django-q would send one by one."""
-
-    def __init__(self, list_key: str) -> None:
-        super().__init__(list_key)
-        self.payloads: list[str] = []
-
-    def enqueue(self, task: str) -> int:
-        self.payloads.append(task)
-        return 0
 
 
 def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> str:
@@ -116,7 +92,6 @@ def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: i
     """Queues jobs as `enqueue` does, with each of these arguments, which differ; all are of one namespace if
     the kind is.
     """
-    priority = JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority
     namespace_id = int(every[0][0]) if kind.of_namespace else 0
     new = {orjson.dumps(arguments): new_id() for arguments in every}
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
@@ -127,73 +102,12 @@ def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: i
             "arguments": [arguments.decode() for arguments in new],
             "once": kind.once,
             "seconds": seconds,
-            "priority": priority,
+            "priority": JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority,
             "now": timezone.now(),
+            "traceparent": tracing.traceparent(),
         }
         if len(new) > 1:
             # Locks rows in the order of other code that locks several of them: an erasure, which deletes jobs.
             fetch(_LOCK, parameters, prepared=False)
-        asked = fetch(_ASK, parameters, prepared=False)
-        jobs = {}
-        unsent: list[tuple[UUID, Sequence[int | str]]] = []
-        for job_id, text, state, queue_message_id in asked:
-            arguments = orjson.loads(text)
-            place = orjson.dumps(arguments)
-            jobs[place] = str(job_id)
-            is_lost = state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).exists()
-            if job_id == new[place] or is_lost:
-                unsent.append((job_id, arguments))
-        if unsent:
-            send_each(unsent, namespace_id=namespace_id, kind=kind.name, seconds=seconds, priority=priority)
-    return [jobs[place] for place in new]
-
-
-def send_each(
-    jobs: Sequence[tuple[UUID, Sequence[int | str]]],
-    *,
-    namespace_id: int,
-    kind: str,
-    seconds: int | None,
-    priority: JobPriority,
-    due: datetime | None = None,
-) -> None:
-    """Puts jobs (id and arguments) of a namespace into django-q's queue, for a worker to take now or when `due`."""
-    broker = _Messages(key_of(priority, namespace_id))
-    options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
-    asked_by = {"traceparent": asking} if (asking := tracing.traceparent()) else {}
-    for job_id, arguments in jobs:
-        async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), **asked_by, q_options=dict(options))
-    lock = due or timezone.now()
-    messages = OrmQ.objects.bulk_create(
-        OrmQ(key=broker.list_key, payload=payload, lock=lock) for payload in broker.payloads
-    )
-    parameters: dict[str, Any] = {
-        "ids": [job_id for job_id, _ in jobs],
-        "message_ids": [message.pk for message in messages],
-        "namespace_id": namespace_id,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE_MESSAGES, parameters)
-
-
-def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[int]:
-    """Lists the keys of the queue messages (OrmQ) of jobs for one of the namespace's `sessions`."""
-    queued = ((row.pk, row.task) for row in OrmQ.objects.all())
-    return [key for key, job in queued if _names(job.get("func"), job.get("args"), namespace_id, sessions)]
-
-
-def list_failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
-    """Lists the ids of django-q's records of failed messages (Failure) about one of the namespace's `sessions`."""
-    functions = [_path(kind.name) for kind in OF_SESSION]
-    failed = Failure.objects.filter(func__in=functions).values_list("pk", "func", "args")
-    return [key for key, func, arguments in failed if _names(func, arguments, namespace_id, sessions)]
-
-
-def _names(func: str | None, arguments: tuple | None, namespace_id: int, sessions: Collection[str]) -> bool:
-    if func not in [_path(kind.name) for kind in OF_SESSION] or not arguments:
-        return False
-    return bool(arguments[0] == namespace_id and arguments[1] in sessions)
-
-
-def _path(kind: str) -> str:
-    return kind if "." in kind else f"memory.tasks.{kind}"
+        jobs = {orjson.dumps(orjson.loads(text)): str(pk) for pk, text in fetch(_ASK, parameters, prepared=False)}
+    return [jobs[arguments] for arguments in new]

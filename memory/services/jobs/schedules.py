@@ -1,4 +1,4 @@
-"""What runs by the clock, a row each: when it ran last, how it went, and when it is due again."""
+"""Reports on the schedules: when each ran last, how that went, and when it is due again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+from django.db import connection
+
 from memory.enums import JobState
+from memory.models import Job
+from memory.models.job import OPEN
 from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.postgresql.reach import NO_NAMESPACE
@@ -16,7 +21,9 @@ COUNTED = timedelta(days=1)
 # Behind by so many periods a schedule is late, and so many failures in a row are no accident.
 LATE_PERIODS = 3
 FAILURES_IN_A_ROW = 3
-# django-q looks at the schedules twice a minute.
+# A moment may lie this far ahead of the clock beyond its regular time before the clock must have gone back.
+_CLOCK_SLACK = timedelta(minutes=1)
+# django-q2 looks at the schedules twice a minute.
 _LOOK = timedelta(minutes=1)
 
 
@@ -39,18 +46,18 @@ class ScheduleState:
 
     @property
     def seconds(self) -> float | None:
-        """How long the last run took; None while it runs. Never below 0, also where the clock went back meanwhile."""
+        """Returns how long the last run took; None while it runs. Never below 0, also where the clock went back."""
         if self.last_run_at is None or self.finished_at is None:
             return None
         return max(0.0, (self.finished_at - self.last_run_at).total_seconds())
 
     def is_late(self, now: datetime) -> bool:
-        """Whether its last run, or before any its first due one, is more than LATE_PERIODS ago."""
+        """Tells whether its last run, or before any its first due one, is more than LATE_PERIODS ago."""
         since = self.last_run_at or self.next_run_at
         return since is not None and now - since > LATE_PERIODS * timedelta(minutes=self.minutes) + _LOOK
 
     def is_ahead(self, now: datetime) -> bool:
-        """Whether its next run lies further ahead than its period: the clock has gone back."""
+        """Tells whether its next run lies further ahead than its period: the clock has gone back."""
         return self.next_run_at is not None and self.next_run_at - now > timedelta(minutes=self.minutes) + _LOOK
 
     def keeps_failing(self) -> bool:
@@ -76,7 +83,7 @@ ORDER BY s.name
 
 
 def schedule_states(*, now: datetime) -> list[ScheduleState]:
-    """Every schedule of MemOS, by name."""
+    """Returns every schedule of MemOS, by name."""
     with reach.within(NO_NAMESPACE):
         rows = fetch(_STATES, {"since": now - COUNTED}, prepared=False)
     return [
@@ -93,6 +100,22 @@ def schedule_states(*, now: datetime) -> list[ScheduleState]:
         )
         for name, minutes, next_run, started, finished, state, attempts, error_type, error, runs in rows
     ]
+
+
+def mend_clock(*, now: datetime) -> int:
+    """Brings forward what a clock that has gone back left in the future; returns how many rows.
+
+    Moments are compared with the clock: rows of an hour ahead would wait for an hour.
+    """
+    latest = now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS) + _CLOCK_SLACK
+    with reach.across_namespaces(), connection.cursor() as cursor:
+        mended = Job.objects.across_namespaces().filter(state__in=OPEN, due_at__gt=latest).update(due_at=now)
+        cursor.execute(
+            "UPDATE django_q_schedule SET next_run = %s "
+            "WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)",
+            [now, now + _CLOCK_SLACK],
+        )
+        return mended + cursor.rowcount
 
 
 def list_schedules(access: Access, *, now: datetime) -> list[dict[str, Any]]:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
+from ast import literal_eval
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
+from django_q.models import Schedule
+from django_q.tasks import async_task
 
 from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
 from memory.models import Namespace
 from memory.models.sql import fetch
 from memory.postgresql import reach
-from memory.services.jobs import new_turns
-from memory.services.jobs.lag import TurnLag, measure_lag
 from memory.types import Access
 
 # The report names only this many namespaces, those with the most jobs.
 NAMED = 20
 LONGEST_WAIT_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
+# The schedules whose runs process new turns.
+FOLLOWING = ("memos: index entities", "memos: settle memories")
 # The longest acceptable time until a job is begun: beyond it, its priority has too few workers, or a stuck one.
 BEGUN_WITHIN = {
     JobPriority.INTERACTIVE: timedelta(seconds=2),
@@ -74,12 +76,12 @@ class OpenJobs:
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
     """Holds the waiting jobs of the requested namespaces. `by_namespace` names the NAMED with the most jobs ("": jobs
-    of the whole system); `lag` is how long new turns wait.
+    of the whole system); `turns` counts the turns that were not read for names or not compared.
     """
 
     by_priority: dict[JobPriority, OpenJobs]
     by_namespace: dict[str, OpenJobs]
-    lag: TurnLag
+    turns: int
 
     @property
     def total(self) -> int:
@@ -97,7 +99,7 @@ class Waited:
     turns: int
 
 
-def queue_status(access: Access, *, namespaces: Collection[str] | None = None, now: datetime) -> QueueStatus:
+def queue_status(access: Access, *, namespaces: Collection[str] | None = None) -> QueueStatus:
     """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for any other."""
     access = _narrow(access, namespaces)
     reached = _reach(access)
@@ -107,7 +109,7 @@ def queue_status(access: Access, *, namespaces: Collection[str] | None = None, n
     return QueueStatus(
         {priority: by_priority.get(priority, OpenJobs()) for priority in JobPriority},
         {names.get(row[0], ""): OpenJobs(*row[1:]) for row in rows},
-        measure_lag(access, now=now),
+        _count_turns(access),
     )
 
 
@@ -146,13 +148,19 @@ def wait_for(
     access = _narrow(access, namespaces)
     started = time.monotonic()
     if with_turns and _count_turns(access):
-        new_turns.bring_forward(now=timezone.now())
+        trigger_schedules(FOLLOWING)
     while True:
         jobs, turns = _count_jobs(access), _count_turns(access) if with_turns else 0
         waited = time.monotonic() - started
         if not (jobs or turns) or waited >= seconds:
             return Waited(not (jobs or turns), waited, jobs, turns)
         sleep(min(_LOOK_SECONDS, seconds - waited))
+
+
+def trigger_schedules(names: Collection[str]) -> None:
+    """Queues a run of each schedule now, and not only when it is due."""
+    for schedule in Schedule.objects.filter(name__in=names):
+        async_task(schedule.func, **literal_eval(schedule.kwargs))
 
 
 def to_dict(status: QueueStatus) -> dict[str, Any]:
@@ -162,10 +170,7 @@ def to_dict(status: QueueStatus) -> dict[str, Any]:
             {"priority": priority.label, **_describe(jobs)} for priority, jobs in status.by_priority.items()
         ],
         "namespaces": [{"namespace": name or None, **_describe(jobs)} for name, jobs in status.by_namespace.items()],
-        "lag": {
-            "entities_seconds": round(status.lag.entities.total_seconds(), 1),
-            "settling_seconds": round(status.lag.settling.total_seconds(), 1),
-        },
+        "turns": status.turns,
     }
 
 

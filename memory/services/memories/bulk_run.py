@@ -34,7 +34,7 @@ _CHANGED, _UNCHANGED = (BulkOutcome.CHANGED, ""), (BulkOutcome.UNCHANGED, "")
 
 
 def carry_out(
-    *, namespace_id: int, change_id: uuid.UUID, now: Callable[[], datetime], seconds: float = JOB_SECONDS / 2
+    *, namespace_id: int, change_id: uuid.UUID, now: Callable[[], datetime], seconds: float = SLICE_SECONDS
 ) -> int:
     """Does what is left of the change; returns of how many memories. After `seconds` it queues the rest.
 
@@ -54,7 +54,7 @@ def carry_out(
             change.save()
         dealt_with += batch
         runner.report(change.done, max(change.done, change.matched))
-        if batch and (runner.give_way(at_least=SLICE_SECONDS) or time.monotonic() > deadline):
+        if batch and time.monotonic() > deadline:
             queue.enqueue(queue.CHANGE_MEMORIES, namespace_id, str(change_id), seconds=JOB_SECONDS)
             return dealt_with
 

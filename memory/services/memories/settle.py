@@ -19,7 +19,7 @@ from memory import caller
 from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
-from memory.services.jobs import queue, runner
+from memory.services.jobs import queue
 from memory.services.memories import give_back, waiting_turns
 from memory.services.memories.comparison import (
     MemoryComparison,
@@ -81,7 +81,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
                     passed_over.add(namespace_id)
                     extra = {"namespace": waiting.scope.namespace, "reason": error.message}
                     log.warning("new memories are not compared with earlier ones yet", extra=extra)
-                if _is_time_to_end(deadline):
+                if time.monotonic() > deadline:
                     return total
     return total
 
@@ -178,7 +178,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         elif turns:
             said = select_said_by_people(rows).filter(turn__lte=turns[-1])
             for memory, comparison in read_ahead(scope, said):
-                if _is_time_to_end(deadline):
+                if time.monotonic() > deadline:
                     return sum(one <= reached for one in turns)
                 _settle_or_queue(scope, memory.pk, comparison, now=now)
                 reached = memory.turn
@@ -187,11 +187,6 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         return len(turns)
     finally:
         waiting_turns.mark_settled(waiting, turn=reached)
-
-
-def _is_time_to_end(deadline: float) -> bool:
-    """Tells whether the run ends here. Between two memories a background job yields to requests."""
-    return runner.give_way() or time.monotonic() > deadline
 
 
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, comparison: MemoryComparison | None, *, now: datetime) -> None:

@@ -14,7 +14,6 @@ from django.db import connection, transaction
 from memory.enums import AuditEvent
 from memory.models import UpkeepMark
 from memory.models.keys import first_id_of
-from memory.services.jobs import runner
 from memory.services.memories import asked_for
 from memory.stores.asked import AskedMemory
 from memory.types import Scope
@@ -106,8 +105,6 @@ def count_uses(*, now: datetime, seconds: float = float("inf")) -> int:
     while more and time.monotonic() < deadline:
         used, more = _count_batch(now=now)
         total += used
-        if runner.give_way():
-            break
     return total
 
 

@@ -85,7 +85,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         pairs = unsure_pairs.figures()
         webhooks = count_webhooks(system_access("metrics"))
         now = timezone.now()
-        waiting = queue_status(system_access("metrics"), now=now)
+        waiting = queue_status(system_access("metrics"))
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
@@ -99,14 +99,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         "memos_webhooks_failing": ("Webhooks whose last attempts failed", float(webhooks.failing)),
         "memos_webhooks_disabled": ("Webhooks that were disabled after failures", float(webhooks.disabled)),
         "memos_webhook_deliveries_waiting": ("Deliveries that wait", float(webhooks.waiting)),
-        "memos_entities_lag_seconds": (
-            "Age of the oldest turn that was not read for names and relations",
-            waiting.lag.entities.total_seconds(),
-        ),
-        "memos_settling_lag_seconds": (
-            "Age of the oldest turn that was not compared with earlier memories",
-            waiting.lag.settling.total_seconds(),
-        ),
+        "memos_turns_waiting": ("Turns that wait to be read for names, or compared", float(waiting.turns)),
         **{
             f"memos_jobs_waiting_{priority.label}": (f"Jobs of this priority that wait: {priority.label}", jobs.queued)
             for priority, jobs in waiting.by_priority.items()

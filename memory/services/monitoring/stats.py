@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import Min, Sum
 from django.utils import timezone
-from django_q.models import OrmQ
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
@@ -89,15 +88,12 @@ def recent_backlog(access: Access) -> Backlog:
 
 def queue_state(*, now: datetime) -> Queue:
     """Returns the background queue of the whole server. A job between two attempts counts as in flight."""
-    waiting = OrmQ.objects.filter(lock__lte=now)
     with reach.across_namespaces():
-        failed = Job.objects.across_namespaces().failed().count()
-    return Queue(
-        queued=waiting.count(),
-        in_flight=OrmQ.objects.filter(lock__gt=now).count(),
-        failed=failed,
-        oldest=waiting.aggregate(oldest=Min("lock"))["oldest"],
-    )
+        jobs = Job.objects.across_namespaces()
+        waiting = jobs.filter(state=JobState.QUEUED, due_at__lte=now)
+        queued, unfinished, failed = waiting.count(), jobs.unfinished().count(), jobs.failed().count()
+        oldest = waiting.aggregate(oldest=Min("due_at"))["oldest"]
+    return Queue(queued=queued, in_flight=unfinished - queued, failed=failed, oldest=oldest)
 
 
 def queues() -> list[dict[str, Any]]:

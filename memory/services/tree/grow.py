@@ -12,7 +12,6 @@ import time
 import uuid
 from datetime import datetime
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from memory import audit
@@ -23,7 +22,8 @@ from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.sql import fetch
 from memory.retrieval.columns.load import Snapshot, read_changes
-from memory.services.jobs import queue, runner
+from memory.services.jobs import queue
+from memory.services.jobs.registry import slice_seconds
 from memory.services.tree import place, store
 from memory.services.tree.due import FOLLOWED, use_of
 from memory.services.tree.growing import GrowingTree, TreeGone
@@ -42,7 +42,7 @@ def grow(scope: Scope, *, now: datetime, seconds: float | None = None) -> int:
 
     Ends after about `seconds` (half of a job's time) and is queued again for the rest.
     """
-    limit = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2 if seconds is None else seconds
+    limit = slice_seconds() if seconds is None else seconds
     deadline = time.monotonic() + limit
     if use_of(scope.namespace_id) == TreeUse.OFF:
         _clear(scope)
@@ -56,13 +56,13 @@ def grow(scope: Scope, *, now: datetime, seconds: float | None = None) -> int:
         for session in place.list_sessions(tree):
             while (done := place.place_next(tree, session)) is not None:
                 placed += done
-                if runner.give_way() or time.monotonic() > deadline:
+                if time.monotonic() > deadline:
                     queue.enqueue(queue.GROW_TREE, scope.namespace_id)
                     return placed
                 if not done:
                     break
         while choose_words(scope, version=tree.version, now=now):
-            if runner.give_way() or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 queue.enqueue(queue.GROW_TREE, scope.namespace_id)
                 return placed
         _end(tree)

@@ -1,7 +1,7 @@
 """Makes deliveries of a webhook's events and sends them, one after the other.
 
-A webhook is one process's for the time of its lease. What is to be sent is committed before it is sent, and what came
-of it afterwards: a process that is killed between sends again when the lease is over, under the same id.
+A webhook belongs to one process for the time of its lease. A delivery is committed before it is sent, and its outcome
+afterwards: if a process is killed between the two, another sends again when the lease is over, under the same id.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -34,7 +35,8 @@ log = logging.getLogger("memos.webhooks")
 ACTOR = "worker"
 # Deliveries that are made of events at once.
 PUBLISHED = 200
-TURN = timedelta(seconds=20)
+# A worker that is told to stop ends after its turn.
+TURN = timedelta(seconds=10)
 # 5 s, 25 s, 2 min, 10 min, 52 min, 4 h, 22 h, 24 h: about two days in all.
 FIRST_DELAY = 5.0
 DELAY_FACTOR = 5.0
@@ -59,47 +61,46 @@ class Lease:
 
 # Those whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
 # clock went back.
-_CLAIM = """
+_DUE = """
+SELECT c.namespace_id, c.id FROM memory_webhook c
+WHERE c.enabled
+  AND NOT coalesce(c.leased_until > %(now)s AND c.leased_until <= %(until)s, false)
+  AND NOT coalesce(c.paused_until > %(now)s AND c.paused_until <= %(most_pause)s, false)
+  AND (EXISTS (SELECT FROM memory_webhookdelivery d
+               WHERE d.namespace_id = c.namespace_id AND d.webhook_id = c.id AND d.state = 'waiting'
+                 AND d.next_at <= %(now)s)
+       OR EXISTS (SELECT FROM memory_auditlog a
+                  WHERE a.namespace_id = c.namespace_id AND (a.xact, a.id) > (c.seen_xact, c.seen_id)
+                    AND a.xact < %(horizon)s AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK'
+                    AND a.event_type = ANY(%(sources)s)))
+"""
+_CLAIM = f"""
 UPDATE memory_webhook w SET leased_until = %(until)s
 FROM (
-    SELECT c.namespace_id, c.id FROM memory_webhook c
-    WHERE c.enabled
-      AND NOT coalesce(c.leased_until > %(now)s AND c.leased_until <= %(until)s, false)
-      AND NOT coalesce(c.paused_until > %(now)s AND c.paused_until <= %(most_pause)s, false)
-      AND (EXISTS (SELECT FROM memory_webhookdelivery d
-                   WHERE d.namespace_id = c.namespace_id AND d.webhook_id = c.id AND d.state = 'waiting'
-                     AND d.next_at <= %(now)s)
-           OR EXISTS (SELECT FROM memory_auditlog a
-                      WHERE a.namespace_id = c.namespace_id AND (a.xact, a.id) > (c.seen_xact, c.seen_id)
-                        AND a.xact < %(horizon)s AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK'
-                        AND a.event_type = ANY(%(sources)s)))
-    ORDER BY c.failures, c.leased_until NULLS FIRST
-    LIMIT %(limit)s FOR UPDATE OF c SKIP LOCKED
+    {_DUE} ORDER BY c.failures, c.leased_until NULLS FIRST LIMIT %(limit)s FOR UPDATE OF c SKIP LOCKED
 ) AS free
 WHERE w.namespace_id = free.namespace_id AND w.id = free.id
 RETURNING w.namespace_id, w.id, w.leased_until
-"""
+"""  # noqa: S608 - of constants
+
+
+def is_due(*, now: datetime) -> bool:
+    """Tells whether a webhook that no process has claimed has something to deliver."""
+    [(found,)] = fetch(f"SELECT EXISTS ({_DUE})", _describe_due(now), prepared=False)
+    return bool(found)
 
 
 def claim(*, limit: int, now: datetime) -> list[Lease]:
-    """Webhooks with something to deliver, of all namespaces, which are the caller's from now on."""
-    parameters = {
-        "now": now,
-        "until": now + TURN + 3 * timedelta(seconds=settings.MEMOS_WEBHOOK_SECONDS),
-        "most_pause": now + timedelta(seconds=MOST_PAUSE),
-        "horizon": feed.horizon(),
-        "sources": sources(()),
-        "limit": limit,
-    }
-    return [Lease(*row) for row in fetch(_CLAIM, parameters, prepared=False)]
+    """Claims webhooks with something to deliver, of all namespaces, for the caller."""
+    return [Lease(*row) for row in fetch(_CLAIM, {**_describe_due(now), "limit": limit}, prepared=False)]
 
 
-def deliver_due(lease: Lease, *, clock: Clock, stops: Callable[[], bool] = lambda: False) -> int:
-    """Sends what is due to a claimed webhook, until an attempt fails, the turn is over or the caller `stops`; returns
-    how many attempts were made. Gives the lease back."""
+def deliver_due(lease: Lease, *, clock: Clock) -> int:
+    """Sends what is due to a claimed webhook, until an attempt fails or the turn is over; returns how many attempts
+    were made. Gives the lease back."""
     ends, made = clock() + TURN, 0
     _publish(lease, now=clock())
-    while clock() < ends and not stops():
+    while clock() < ends:
         delivery = _next_due(lease, now=clock())
         if delivery is None:
             break
@@ -126,6 +127,16 @@ def disable(webhook: Webhook, *, why: str, now: datetime) -> None:
     scope = _scope(webhook.namespace_id)
     audit.record(scope, AuditEvent.WEBHOOK_DISABLE, subject=str(webhook.pk), details=details, now=now)
     log.error("a webhook was disabled", extra={"webhook": str(webhook.pk), "reason": why})
+
+
+def _describe_due(now: datetime) -> dict[str, Any]:
+    return {
+        "now": now,
+        "until": now + TURN + 3 * timedelta(seconds=settings.MEMOS_WEBHOOK_SECONDS),
+        "most_pause": now + timedelta(seconds=MOST_PAUSE),
+        "horizon": feed.horizon(),
+        "sources": sources(()),
+    }
 
 
 def _publish(lease: Lease, *, now: datetime) -> None:

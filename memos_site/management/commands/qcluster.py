@@ -3,12 +3,15 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from memory.enums import JobPriority
 from memory.postgresql import reach
-from memory.services.jobs.pacing import spare_processors
+from memory.services.jobs.broker import CLUSTERS
+from memory.services.jobs.registry import load_tasks
+from memory.services.webhooks.broker import CLUSTER as WEBHOOKS
 from memos_site.worker import bind_forks, run_clusters
 
 
@@ -18,15 +21,25 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--name",
-            choices=[priority.label for priority in JobPriority],
-            help="start the workers of one priority only, to have the others elsewhere",
+            choices=[*(priority.label for priority in CLUSTERS), WEBHOOKS],
+            help="start the workers of one cluster only, to have the others elsewhere",
         )
 
     def handle(self, *, name: str | None, **options: Any) -> None:
+        clusters = {priority.label: cluster for priority, cluster in CLUSTERS.items()}
+        if settings.MEMOS_WEBHOOK_WORKERS:
+            clusters[WEBHOOKS] = WEBHOOKS
         bind_forks()
         reach.close_process()
         connection_created.connect(spare_processors)
-        # Forked processes share the loaded memory until a garbage collection writes into it.
+        # Forked processes share what is loaded, until a garbage collection writes into it.
+        load_tasks()
         gc.collect()
         gc.freeze()
-        run_clusters([priority for priority in JobPriority if name in (None, priority.label)])
+        run_clusters([cluster for label, cluster in clusters.items() if name in (None, label)])
+
+
+def spare_processors(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Limits each statement of a new connection to one processor of PostgreSQL: the others are for requests."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET max_parallel_workers_per_gather = 0")

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
 
-from memory import tasks
 from memory.enums import JobState
 from memory.errors import BackupError
 from memory.models import AuditLog, Job, UpkeepMark
@@ -21,6 +19,7 @@ from memory.services.jobs import manage
 from memory.services.monitoring import health, stats
 from memory.types import system_access
 from ops.pages import overview
+from tests.job_queue import queued_jobs, run_job, run_task
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def last(*, hours: float) -> None:
 def run() -> Job:
     """Carries out the job that waits, as a worker does."""
     job = Job.objects.across_namespaces().get(kind="back_up", state=JobState.QUEUED)
-    tasks.back_up(job=(0, str(job.pk)))
+    run_job(job)
     job.refresh_from_db()
     return job
 
@@ -51,23 +50,23 @@ def concerns() -> list[tuple[str, str]]:
 
 def test_without_a_folder_none_is_asked_for(db, settings):
     settings.MEMOS_BACKUP_DIR = ""
-    assert tasks.request_backup() is False
+    assert run_task("request_backup") is False
     assert not Job.objects.across_namespaces().exists()
     assert "backup" not in health.report().checks
     assert storage.backups(now=timezone.now()).status == "ok"
 
 
 def test_one_is_asked_for_when_it_is_due_and_not_twice(folder, settings):
-    assert tasks.request_backup() is True
-    assert tasks.request_backup() is False
+    assert run_task("request_backup") is True
+    assert run_task("request_backup") is False
     job = Job.objects.across_namespaces().get(kind="back_up")
     assert job.seconds == settings.MEMOS_BACKUP_TIMEOUT_SECONDS
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     Job.objects.across_namespaces().delete()
     last(hours=23)
-    assert tasks.request_backup() is False
+    assert run_task("request_backup") is False
     last(hours=25)
-    assert tasks.request_backup() is True
+    assert run_task("request_backup") is True
 
 
 @pytest.mark.django_db(transaction=True)
@@ -75,14 +74,14 @@ def test_the_job_makes_it_and_leaves_as_many_as_it_should(folder, settings):
     settings.MEMOS_BACKUP_KEEP = 1
     for days in (9, 5):
         create.make(folder, key="", verified=False, actor="tests", now=timezone.now() - timedelta(days=days))
-    assert tasks.request_backup() is True
+    assert run_task("request_backup") is True
     job = run()
     assert job.state == JobState.DONE, job.error
     [(made_at, path)] = create.backups_in(folder)
     assert timezone.now() - made_at < timedelta(minutes=5)
     assert AuditLog.objects.across_namespaces().get(event_type="BACKUP", subject=path.name).actor == "worker"
     assert scheduled.state(now=timezone.now()).overdue is False
-    assert tasks.request_backup() is False
+    assert run_task("request_backup") is False
 
 
 def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
@@ -90,7 +89,7 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.ALIVE)
     settings.MEMOS_JOB_ATTEMPTS = 1
     last(hours=25)
-    tasks.request_backup()
+    run_task("request_backup")
     with monkeypatch.context() as patch:
         patch.setattr(scheduled, "make", _fail)
         assert run().state == JobState.FAILED
@@ -103,9 +102,9 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
     assert found.status == "fail"
     assert "No space left" in found.what
     # Asked for again, but not at once.
-    assert tasks.request_backup() is False
+    assert run_task("request_backup") is False
     Job.objects.across_namespaces().update(queued_at=timezone.now() - timedelta(hours=2))
-    assert tasks.request_backup() is True
+    assert run_task("request_backup") is True
     last(hours=-0.01)
     assert health.report().checks["backup"] == "ok"
     assert concerns() == []
@@ -113,7 +112,7 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
 
 def test_one_that_was_discarded_is_no_failure(folder, settings, monkeypatch):
     settings.MEMOS_JOB_ATTEMPTS = 1
-    tasks.request_backup()
+    run_task("request_backup")
     with monkeypatch.context() as patch:
         patch.setattr(scheduled, "make", _fail)
         job = run()

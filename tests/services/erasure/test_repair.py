@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memory.models import ContextPack, ErasedMemory, Erasure, Memory, MemoryLink
 from memory.services.erasure.repair import ERASED, LINKED, repair_replies
-from memory.tasks import erase
+from tests.job_queue import run_task
 
 SAID = "My passport number is X1234567."
 
@@ -57,7 +57,7 @@ def test_replies_that_quote_what_is_gone_or_anothers_are_erased(alice, bob, reme
 
     call_command("link_replies", "alice", verbosity=0)
     erasure = Erasure.objects.in_scope(alice.scope).get()
-    erase(alice.scope.namespace_id, str(erasure.pk[1]))
+    run_task("erase", alice.scope.namespace_id, str(erasure.pk[1]))
 
     left = {str(one) for one in Memory.objects.in_scope(alice.scope).values_list("pk", flat=True)}
     assert left == {own, kept}
@@ -70,7 +70,7 @@ def test_an_erasure_takes_a_copy_along_that_nobody_linked(alice, remember):
     others = remember(alice, "Ada's passport is called X-99.", session="s0", speaker="Ben")
 
     answer = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [said], "reason": "asked by Ada"}).json()
-    erase(alice.scope.namespace_id, answer["id"])
+    run_task("erase", alice.scope.namespace_id, answer["id"])
     receipt = alice.get(f"/v1/erasures/{answer['id']}").json()
 
     assert (receipt["status"], receipt["found"]) == ("finished", 2), receipt
@@ -90,7 +90,7 @@ def test_what_others_say_stays_and_is_named_on_the_receipt(alice, remember):
     alice.post("/v1/query", asked)
 
     answer = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [said], "reason": "asked by Ada"}).json()
-    erase(alice.scope.namespace_id, answer["id"])
+    run_task("erase", alice.scope.namespace_id, answer["id"])
     receipt = alice.get(f"/v1/erasures/{answer['id']}").json()
 
     assert receipt["status"] == "finished"
@@ -107,7 +107,7 @@ def test_a_pack_whose_question_says_what_is_erased_goes(alice, remember):
     assert alice.post("/v1/query", asked).json()["raw_chunks"] == []
 
     answer = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [said], "reason": "asked by Ada"}).json()
-    erase(alice.scope.namespace_id, answer["id"])
+    run_task("erase", alice.scope.namespace_id, answer["id"])
     receipt = alice.get(f"/v1/erasures/{answer['id']}").json()
 
     assert (receipt["status"], receipt["proof"]["words"]["found"]["memory_contextpack"]) == ("finished", 0)

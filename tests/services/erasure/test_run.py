@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -16,7 +16,6 @@ import pytest
 import redis
 from django.db import connection
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory.enums import ErasureStatus
 from memory.errors import Conflict, InvalidInput
@@ -25,18 +24,22 @@ from memory.models import (
     ContextPack,
     ErasedSession,
     Erasure,
+    Job,
     Memory,
     MemoryVector,
     Posting,
     Session,
 )
+from memory.services.erasure import holders as erasure_holders
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import requests, run
+from memory.services.erasure.holder import Erased
 from memory.services.erasure.requests import Target
 from memory.services.evaluation import judgements
 from memory.services.index.embedding_model import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
+from memory.services.jobs import queue
 from memory.services.memories import edit
 from memory.services.recall import probe, query
 from memory.services.recall.search import Ask
@@ -45,6 +48,7 @@ from memory.services.summaries import condense
 from memory.stores import redis as redis_store
 from memory.stores import window
 from memory.types import NewMemory, WindowMessage, system_access
+from tests.job_queue import queued_jobs
 
 SECRET = "The safe in the cellar opens with zinnober and quagga."
 
@@ -158,25 +162,25 @@ class TestInterrupted:
         turns(alice, [SECRET])
         erasure = request(alice, session="s1")
         Erasure.objects.across_namespaces().update(status=ErasureStatus.RUNNING)
-        OrmQ.objects.all().delete()
+        queued_jobs().delete()
         now = timezone.now()
 
         assert requests.request_lost(now=now + timedelta(minutes=4)) == 0
         assert requests.request_lost(now=now + timedelta(minutes=6)) == 1
         assert requests.request_lost(now=now + timedelta(minutes=6)) == 0
-        assert OrmQ.objects.count() == 1
+        assert queued_jobs().count() == 1
         finished(carry_out(erasure))
         assert requests.request_lost(now=now + timedelta(days=1)) == 0
 
     def test_when_its_time_is_over_the_rest_is_queued(self, alice):
         turns(alice, [f"{SECRET} {number}" for number in range(10)])
         erasure = request(alice, session="s1")
-        OrmQ.objects.all().delete()
+        queued_jobs().delete()
 
         runs = 0
         while carry_out(erasure, seconds=0).status == ErasureStatus.RUNNING:
             runs += 1
-            assert OrmQ.objects.count() == 1
+            assert queued_jobs().count() == 1
 
         assert runs > 3
         assert finished(read(erasure)).holders["memory_memory"]["cleared"] == 10
@@ -224,7 +228,7 @@ class TestRedisAway:
         assert waiting.holders["redis_window"] == {"counted": None}
         assert waiting.holders["memory_memory"]["cleared"] == 1
         assert not Memory.objects.across_namespaces().filter(speaker="Ann").exists()
-        OrmQ.objects.all().delete()
+        queued_jobs().delete()
         assert requests.request_lost(now=timezone.now() + timedelta(minutes=1)) == 1
         done = finished(carry_out(waiting))
         assert done.holders["redis_window"] == {"counted": None, "cleared": 1, "left": 0}
@@ -526,3 +530,76 @@ def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, mo
 def rows_read(cursor: Any) -> int:
     cursor.execute("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables")
     return int(cursor.fetchone()[0])
+
+
+@pytest.mark.parametrize("kind", queue.OF_SESSION, ids=lambda kind: kind.name)
+def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob, kind):
+    turns(alice, [SECRET], session="s1")
+    turns(alice, ["kept"], session="s2")
+    queued_jobs().delete()
+    for tenant in (alice, bob):
+        for session in ("s1", "s2"):
+            queue.enqueue(kind, tenant.scope.namespace_id, session)
+
+    finished(carry_out(request(alice, session="s1")))
+
+    assert not Job.objects.in_scope(alice.scope).filter(arguments__1="s1").exists()
+    kept = Job.objects.across_namespaces().filter(kind=kind.name)
+    assert {tuple(job.arguments) for job in kept} == {
+        (alice.scope.namespace_id, "s2"),
+        (bob.scope.namespace_id, "s1"),
+        (bob.scope.namespace_id, "s2"),
+    }
+
+
+def test_packs_of_before_the_column_are_found_by_their_json(alice):
+    """The statement of the migration that fills the column."""
+    import importlib
+
+    migration = importlib.import_module("memory.migrations.0017_erasures").Migration
+    [fill] = [one.sql for one in migration.operations if "SET memory_ids" in str(getattr(one, "sql", ""))]
+    turns(alice, [SECRET, "Tea."])
+    query.query(alice.scope, Ask(text="safe", top_k=1, now=timezone.now()), session="s1")
+    before = set(ContextPack.objects.across_namespaces().get().memory_ids)
+    ContextPack.objects.across_namespaces().update(memory_ids=[])
+    with connection.cursor() as cursor:
+        cursor.execute(fill)
+
+    assert set(ContextPack.objects.across_namespaces().get().memory_ids) == before
+    assert len(before) == 2
+
+
+def test_the_registry_finds_a_row_that_slipped_through(alice):
+    """Sweeps do not rely on the batches: a row without a memory is found and removed."""
+    [identity] = turns(alice, [SECRET])
+    erasure = request(alice, session="s1")
+    carry_out(erasure)
+    Posting.objects.create(
+        namespace_id=alice.scope.namespace_id, term="quagga", memory_id=identity, frequency=1, length=9
+    )
+    erased = Erased.of(erasure)
+    [postings] = [holder for holder in erasure_holders.HOLDERS if holder.name == "memory_posting"]
+
+    assert postings.count(erased) == 1
+    assert postings.sweep is not None
+    assert postings.sweep(erased) == 1
+    assert not Posting.objects.across_namespaces().exists()
+
+
+def test_nothing_is_asked_of_a_reranker(alice, settings):
+    from memory.retrieval import rerank
+
+    turns(alice, [SECRET, "Tea."])
+    with mock.patch.object(rerank, "rerank", side_effect=AssertionError):
+        finished(carry_out(request(alice, session="s1")))
+
+
+def test_a_clock_that_jumped_does_not_keep_a_memory(alice):
+    future = timezone.now() + timedelta(days=400)
+    memory = NewMemory(session="s1", role="user", text=SECRET)
+    ingest_batch([(alice.scope, memory)], now=future)
+    assert Memory.objects.across_namespaces().get().created_at > datetime.now(tz=future.tzinfo)
+
+    finished(carry_out(request(alice, session="s1")))
+
+    assert not Memory.objects.across_namespaces().exists()

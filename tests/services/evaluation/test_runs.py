@@ -7,7 +7,6 @@ import threading
 import pytest
 from django.db import connection
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory.enums import EvaluationStatus
 from memory.errors import Conflict
@@ -16,6 +15,7 @@ from memory.services.evaluation import runs
 from memory.services.evaluation.runs import Options
 from memory.services.jobs import manage
 from memory.types import system_access
+from tests.job_queue import queued_jobs
 
 STAFF = system_access("tests")
 
@@ -54,7 +54,7 @@ def test_of_many_equal_requests_in_one_instant_one_is_queued(alice, bob):
     assert (
         EvaluationRun.objects.across_namespaces().count()
         == Job.objects.across_namespaces().count()
-        == OrmQ.objects.count()
+        == queued_jobs().count()
         == 1
     )
     assert request(bob.scope).status == EvaluationStatus.QUEUED

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from memory.enums import FactRefusal, JobState, LinkKind
 from memory.errors import LLMUnavailable
@@ -19,9 +18,9 @@ from memory.services.facts.extract import BATCH_TURNS, CONTEXT_TURNS, extract_se
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories.edit import archive
 from memory.services.tenancy.policy import put_policy
-from memory.tasks import extract_facts
 from memory.text.facts import Fact, check_fact
 from memory.types import NewMemory, system_access
+from tests.job_queue import queued_jobs, run_task
 from tests.services.facts.conftest import says
 from tests.services.facts.conversations import CONVERSATIONS, SAID, fact
 from tests.services.facts.more_conversations import FOURTH, SECOND, THIRD
@@ -173,7 +172,7 @@ def test_a_model_that_is_away_loses_nothing(alice, remember, extract, endpoint, 
     remember(alice, "I live in Lisbon.", speaker="Ana")
     endpoint.answer = lambda body: answer
     with pytest.raises(LLMUnavailable):
-        extract_facts(alice.scope.namespace_id, "s1")
+        run_task("extract_facts", alice.scope.namespace_id, "s1")
     assert Session.objects.in_scope(alice.scope).get(name="s1").extracted_turn == 0
     assert extract(LISBON).stored == 1
 
@@ -214,7 +213,7 @@ class TestDue:
             ingest(tenant.scope, memory=memory, now=self.NOW - timedelta(seconds=ago))
 
     def asked(self) -> list[tuple]:
-        return [tuple(row.task["args"]) for row in OrmQ.objects.all() if row.task["func"].endswith(".extract_facts")]
+        return [tuple(job.arguments) for job in queued_jobs().filter(kind="extract_facts").order_by("pk")]
 
     def test_a_quiet_session_is_asked_for_once(self, alice, endpoint):
         self.tell(alice)

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from memory import caches, tasks
+from memory import caches
 from memory.models import Job
 from memory.models.locks import Lock, try_lock_in_session
 from memory.postgresql import reach
@@ -32,6 +32,7 @@ from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.sessions.reset import reset_session
 from memory.types import NewMemory, system_access
+from tests.job_queue import run_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LARGE = 200
@@ -171,7 +172,7 @@ def test_an_erasure_leaves_nothing_that_the_index_finds_and_the_index_goes_with_
     asked_for = alice.post("/v1/erasures", body)
     assert asked_for.status_code == 200, asked_for.content
     [job] = Job.objects.across_namespaces().filter(kind="erase")
-    tasks.erase(*job.arguments, job=(job.namespace_id, str(job.pk)))
+    run_job(job)
     assert alice.get(f"/v1/erasures/{asked_for.json()['id']}").json()["status"] == "finished"
     assert search(alice, "harbour") == []
     assert keep_up(seconds=60) == HnswReport(dropped=1)

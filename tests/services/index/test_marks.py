@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from memory import caches, tasks
+from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.models import EmbeddingModel, Memory, MemoryVector
@@ -17,6 +17,7 @@ from memory.providers.embedding.hash import HashEmbedding
 from memory.providers.embedding.registry import provider_for
 from memory.services.index import embedding, embedding_model, marks, missing_vectors
 from memory.services.index.missing_vectors import embed_pending, pending_count, reembed
+from tests.job_queue import run_task
 from tests.vectorless import take_vectors
 
 
@@ -139,7 +140,7 @@ def test_a_switch_that_is_killed_before_it_marks_is_made_good_by_the_clock(alice
     caches.forget_all()
     assert (marks.wrong(), pending_count()) == (1, 0)
 
-    assert tasks.check_embedded_marks() == 1
+    assert run_task("check_embedded_marks") == 1
 
     assert (marks.wrong(), pending_count()) == (0, 1)
     assert embed_pending() == 1

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
-from django_q.models import OrmQ
 
 from memory.errors import Conflict
 from memory.models import IdempotencyRecord, Memory, Namespace, QuarantinedItem, Session
@@ -15,6 +14,7 @@ from memory.services.ingestion import transcripts
 from memory.services.ingestion.transcripts import import_turns
 from memory.services.sessions.reset import reset_session
 from memory.types import NewMemory, Scope
+from tests.job_queue import queued_jobs
 
 pytestmark = pytest.mark.django_db
 START = datetime(2025, 5, 8, 13, 56, tzinfo=UTC)
@@ -132,7 +132,7 @@ def test_summaries_are_asked_for_once_a_session(scope: Scope) -> None:
         ("session_0", 30),
         ("session_1", 30),
     }
-    jobs = [job.task["args"] for job in OrmQ.objects.all()]
+    jobs = [tuple(job.arguments) for job in queued_jobs()]
     assert sorted(jobs) == [(scope.namespace_id, "session_0"), (scope.namespace_id, "session_1")]
 
 

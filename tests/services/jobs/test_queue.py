@@ -1,4 +1,4 @@
-"""Queueing: a job and its queue message come and go with the change that asks, and nothing is queued twice."""
+"""Queueing: a job comes and goes with the change that asks, and nothing is queued twice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable
 
 import pytest
 from django.db import connection, transaction
-from django_q.models import OrmQ
 
-from memory import tasks
-from memory.enums import JobPriority, JobState
+from memory.enums import JobState
 from memory.models import Job
+from memory.schedules import SCHEDULES
 from memory.services.jobs import queue
-from memory.services.jobs.lanes import key_of
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue, enqueue_each
+from memory.services.jobs.registry import find_task, load_tasks
 from memory.services.summaries import condense
 from tests.job_queue import work_off
 
@@ -27,20 +26,21 @@ def test_what_can_be_queued_is_carried_out_as_a_job():
     kinds = [value for value in vars(queue).values() if isinstance(value, Kind) and "." not in value.name]
 
     assert len(kinds) > 15
-    assert [kind.name for kind in kinds if not hasattr(getattr(tasks, kind.name), "__wrapped__")] == []
+    assert all(callable(find_task(kind.name)) for kind in kinds)
 
 
-def test_a_job_names_its_namespace_and_subject_and_has_a_message(alice):
+def test_what_runs_by_the_clock_is_a_task_and_no_task_is_left_over():
+    kinds = {value.name for value in vars(queue).values() if isinstance(value, Kind) and "." not in value.name}
+    assert {*kinds, *(entry.task for entry in SCHEDULES)} == set(load_tasks())
+
+
+def test_a_job_names_its_namespace_and_subject(alice):
     job = Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1", seconds=30))
 
     assert (job.namespace_id, job.kind, job.arguments) == (
         alice.scope.namespace_id, "condense_session", [alice.scope.namespace_id, "s1"],
     )  # fmt: skip
     assert (job.state, job.attempts, job.seconds, job.started_at) == ("queued", 0, 30, None)
-    task = OrmQ.objects.get(pk=job.queue_message_id).task
-    assert (task["func"], task["args"], task["timeout"]) == (
-        "memory.tasks.condense_session", (alice.scope.namespace_id, "s1"), 30,
-    )  # fmt: skip
 
 
 def test_a_job_is_rolled_back_with_the_change_that_asks(alice):
@@ -49,7 +49,6 @@ def test_a_job_is_rolled_back_with_the_change_that_asks(alice):
         transaction.set_rollback(True)
 
     assert not Job.objects.across_namespaces().exists()
-    assert not OrmQ.objects.exists()
 
 
 def test_what_waits_is_not_queued_again(alice, bob):
@@ -61,7 +60,7 @@ def test_what_waits_is_not_queued_again(alice, bob):
         enqueue(CONDENSE, bob.scope.namespace_id, "s1"),
         enqueue(EMBED_PENDING),
     ]
-    assert len({first, *others}) == Job.objects.across_namespaces().count() == OrmQ.objects.count() == 4
+    assert len({first, *others}) == Job.objects.across_namespaces().count() == 4
     assert work_off() == 4
     assert enqueue(CONDENSE, alice.scope.namespace_id, "s1") != first
 
@@ -80,13 +79,7 @@ def test_several_are_queued_at_once_each_as_it_would_be_alone(alice):
     assert [(jobs[one].state, jobs[one].again) for one in ids] == [
         ("queued", False), ("queued", False), ("running", True), ("queued", False),
     ]  # fmt: skip
-    messages = {message.pk: message for message in OrmQ.objects.all()}
-    assert len(jobs) == len(messages) == 4
-    for job in jobs.values():
-        message = messages[job.queue_message_id]
-        assert message.task["args"] == tuple(job.arguments)
-        assert message.task["kwargs"]["job"] == (number, str(job.pk))
-        assert message.key == key_of(JobPriority.NORMAL, number)
+    assert len(jobs) == 4
 
 
 def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
@@ -94,15 +87,6 @@ def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
 
     assert enqueue(kind) != enqueue(kind)
     assert Job.objects.across_namespaces().count() == 2
-
-
-def test_a_job_that_lost_its_message_gets_another_when_it_is_asked_for(db):
-    first = enqueue(EMBED_PENDING)
-    OrmQ.objects.all().delete()
-
-    assert enqueue(EMBED_PENDING) == first
-    assert work_off() == 1
-    assert states() == [("done", 1)]
 
 
 def test_what_is_asked_for_while_it_runs_is_done_in_another_run(alice, monkeypatch):
@@ -139,7 +123,7 @@ def test_of_many_who_ask_at_once_one_queues(alice):
     together(8, ask)
 
     assert len(ids) == 8
-    assert len(set(ids)) == Job.objects.across_namespaces().count() == OrmQ.objects.count() == 1
+    assert len(set(ids)) == Job.objects.across_namespaces().count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -172,11 +156,6 @@ def test_a_request_whose_transaction_is_still_open_when_the_job_ends_is_not_lost
     assert work_off() == 2
     asker.join()
     assert states() == [("done", 1)] * 2
-
-
-def test_a_task_is_a_plain_function_without_the_queue(alice):
-    assert tasks.condense_session(alice.scope.namespace_id, "s1") == 0
-    assert not Job.objects.across_namespaces().exists()
 
 
 def together(count: int, call: Callable[[], object]) -> None:

@@ -12,17 +12,19 @@ from django.utils import timezone
 from django_q.exceptions import TimeoutException
 from django_q.models import OrmQ, Schedule
 
-from memory import tasks
+from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
 from memory.models import Job
 from memory.schedules import ensure_schedules
 from memory.services.index import missing_vectors
-from memory.services.jobs import manage, runner
-from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.jobs import runner
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, IMPORT, enqueue
+from memory.services.jobs.schedules import mend_clock
 from memory.services.summaries import condense
-from tests.job_queue import make_due, work_off
+from tests.job_queue import make_due, queued_jobs, work_off
 
-NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+# Later than the jobs that the tests queue.
+NOW = datetime(2037, 5, 8, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
@@ -30,8 +32,9 @@ def queued(tenant, session: str = "s1") -> Job:
     return Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
 
 
-def begin(job: Job, now: datetime = NOW) -> runner.JobAttempt | None:
-    return runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=now)
+def begin(job: Job, now: datetime = NOW) -> Job | None:
+    """Claims the only job there is."""
+    return runner.claim(JobPriority(job.priority), now=now)
 
 
 def fails(error: BaseException):
@@ -48,40 +51,40 @@ def test_a_run_that_ends_well_says_when_and_how_often(alice):
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error_type) == ("done", 1, "")
     assert job.queued_at <= job.started_at <= job.finished_at
-    assert not OrmQ.objects.exists()
 
 
-def test_a_message_that_is_given_out_twice_runs_its_job_once(alice, monkeypatch):
-    """django-q gives a job to a second worker after MEMOS_JOB_RETRY_SECONDS, whatever the first is doing."""
-    runs: list[int] = []
-    monkeypatch.setattr(condense, "condense_session", lambda *_, **__: runs.append(1) or [])
+@pytest.mark.django_db(transaction=True)
+def test_of_workers_that_are_told_at_once_each_takes_another_job(alice, bob):
+    for tenant in (alice, bob):
+        for number in range(4):
+            queued(tenant, f"s{number}")
+    start, taken = threading.Barrier(8), []
+
+    def take() -> None:
+        start.wait(10)
+        while (job := runner.claim(JobPriority.NORMAL, now=timezone.now())) is not None:
+            taken.append(job.pk)
+        connection.close()
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == len(set(taken)) == 8
+
+
+def test_while_one_worker_is_at_it_another_leaves_it(alice):
     job = queued(alice)
-    kwargs = {"job": (job.namespace_id, str(job.pk))}
-
-    for _ in range(2):
-        tasks.condense_session(*job.arguments, **kwargs)
-
-    assert runs == [1]
-    job.refresh_from_db()
-    assert (job.state, job.attempts) == ("done", 1)
-
-
-def test_while_one_worker_is_at_it_another_leaves_it_and_looks_again_later(alice, settings):
-    job = queued(alice)
-    OrmQ.objects.all().delete()
-    assert begin(job).attempt == 1
-
+    assert begin(job).attempts == 1
     assert begin(job, NOW + timedelta(seconds=5)) is None
-    (message,) = OrmQ.objects.all()
-    assert message.lock == NOW + timedelta(seconds=5 + settings.MEMOS_JOB_RETRY_SECONDS)
-    assert message.task["args"] == tuple(job.arguments)
 
 
 def test_a_job_whose_worker_was_killed_is_taken_over_and_the_lost_one_cannot_end_it(alice):
     job = queued(alice)
     lost = begin(job)
     taken = begin(job, NOW + timedelta(minutes=2))
-    assert (lost.attempt, taken.attempt) == (1, 2)
+    assert (lost.attempts, taken.attempts) == (1, 2)
     job.refresh_from_db()
     assert (job.state, job.error_type) == ("running", "WorkerLost")
 
@@ -97,7 +100,7 @@ def test_a_job_that_kills_its_worker_each_time_is_failed_and_keeps_its_input(ali
     settings.MEMOS_JOB_ATTEMPTS = 3
     job = queued(alice)
     for attempt in range(3):
-        assert begin(job, NOW + attempt * HOUR).attempt == attempt + 1
+        assert begin(job, NOW + attempt * HOUR).attempts == attempt + 1
 
     assert begin(job, NOW + 3 * HOUR) is None
     job.refresh_from_db()
@@ -115,14 +118,15 @@ def test_a_job_that_fails_is_tried_again_after_a_while_and_failed_in_the_end(ali
         assert work_off() == 1
         job.refresh_from_db()
         assert (job.state, job.attempts, job.error_type) == ("queued", attempt, "OSError")
-        due = OrmQ.objects.get(pk=job.queue_message_id).lock - timezone.now()
+        due = job.due_at - timezone.now()
         assert timedelta(0) < due <= timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS)
         make_due()
     work_off()
 
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error) == ("failed", 3, "no space left")
-    assert not OrmQ.objects.exists()
+    make_due()
+    assert work_off() == 0
 
 
 def test_a_job_that_succeeds_after_a_failure_still_shows_the_last_error(alice, monkeypatch):
@@ -137,7 +141,7 @@ def test_a_job_that_succeeds_after_a_failure_still_shows_the_last_error(alice, m
     assert (job.state, job.attempts, job.error_type, job.error) == ("done", 2, "OSError", "away")
 
 
-def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_message(alice, monkeypatch):
+def test_a_task_that_takes_too_long_ends_its_process_and_is_tried_again(alice, monkeypatch):
     monkeypatch.setattr(condense, "condense_session", fails(TimeoutException("Task exceeded maximum timeout value")))
     job = queued(alice)
 
@@ -146,7 +150,41 @@ def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_message(
 
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error_type) == ("queued", 1, "TimeoutException")
-    assert list(OrmQ.objects.values_list("pk", flat=True)) == [job.queue_message_id]
+    assert job.due_at > timezone.now()
+
+
+def test_a_job_of_a_namespace_that_is_gone_has_nothing_to_do(db):
+    enqueue(CONDENSE, 123_456, "s1")
+    assert work_off() == 1
+    assert Job.objects.across_namespaces().get().state == "done"
+
+
+def test_a_run_that_has_used_up_its_time_goes_on_at_once(db, monkeypatch):
+    monkeypatch.setattr(runner, "slice_seconds", lambda: 0.0)
+    for kind, goes_on, again in (("seal_audit", False, 0), ("count_uses", True, 1)):
+        runner.run_schedule(f"memos: {kind}", kind, goes_on=goes_on)
+        assert OrmQ.objects.count() == again
+    monkeypatch.undo()
+    work_off()
+    assert not OrmQ.objects.exists()
+
+
+def test_a_job_sees_whether_others_of_its_priority_wait(alice, bob):
+    run = begin(queued(alice))
+    seen = []
+
+    def look() -> None:
+        seen.append(runner.do_others_wait())
+
+    look()
+    runner.carry_out(run, look, clock=timezone.now)
+    queued(alice, "s2")
+    runner.carry_out(run, look, clock=timezone.now)
+    enqueue(IMPORT, bob.scope.namespace_id, "s1")
+    runner.carry_out(run, look, clock=timezone.now)
+    queued(bob)
+    runner.carry_out(run, look, clock=timezone.now)
+    assert seen == [False, False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +260,7 @@ class TestSchedules:
     NAME = "memos: embed pending memories"
 
     def run(self) -> None:
-        tasks.embed_pending(schedule=self.NAME)
+        runner.run_schedule(self.NAME, "embed_pending")
 
     def rows(self) -> list[tuple[str, int]]:
         return list(
@@ -284,7 +322,8 @@ class TestClock:
     def test_a_running_job_whose_heartbeat_lies_ahead_is_taken_for_lost(self, alice):
         job = queued(alice)
         begin(job, NOW)
-        assert begin(job, NOW - 3 * HOUR).attempt == 2
+        mend_clock(now=NOW - 3 * HOUR)
+        assert begin(job, NOW - 3 * HOUR).attempts == 2
 
     def test_a_run_that_ends_before_it_began_is_no_error(self, alice):
         job = queued(alice)
@@ -295,9 +334,9 @@ class TestClock:
     def test_the_next_job_brings_forward_what_would_wait_for_hours(self, alice, monkeypatch):
         ensure_schedules()
         early, late = queued(alice, "before"), timezone.now() + 3 * HOUR
-        OrmQ.objects.update(lock=late)
+        queued_jobs().update(due_at=late)
         Schedule.objects.update(next_run=late)
-        monkeypatch.setattr(tasks, "_latest", late)
+        monkeypatch.setattr(runner, "_latest", late)
 
         enqueue(EMBED_PENDING)
         work_off()
@@ -311,6 +350,6 @@ class TestClock:
         ensure_schedules()
         queued(alice)
         retry = timezone.now() + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS)
-        OrmQ.objects.update(lock=retry)
+        queued_jobs().update(due_at=retry)
         Schedule.objects.filter(minutes=60).update(next_run=timezone.now() + HOUR)
-        assert manage.mend_clock(now=timezone.now()) == 0
+        assert mend_clock(now=timezone.now()) == 0

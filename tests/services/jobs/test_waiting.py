@@ -1,4 +1,4 @@
-"""Who waits and since when, whom that is shown, waiting for the end, and turns that are followed soon."""
+"""Waiting jobs are counted, late ones named, and a wait for the end of all of them ends."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule
 
 from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
-from memory.models import Job, Memory
+from memory.models import Job
 from memory.schedules import ensure_schedules
-from memory.services.jobs import new_turns
-from memory.services.jobs.lag import measure_lag
-from memory.services.jobs.lanes import CLOCK_KEY
-from memory.services.jobs.new_turns import NewTurns
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, IMPORT, enqueue
 from memory.services.jobs.waiting import describe_overdue, queue_status, wait_for
 from memory.services.memories import waiting_turns
 from memory.types import Access, system_access
-from tests.job_queue import work_off
+from tests.job_queue import run_task, work_off
 
 pytestmark = pytest.mark.django_db
 EVERYWHERE = system_access("test")
@@ -32,11 +27,11 @@ def access(tenant) -> Access:
 
 def test_another_tenants_jobs_are_neither_counted_nor_waited_for(alice, bob):
     enqueue(CONDENSE, bob.scope.namespace_id, "s1")
-    status = queue_status(access(alice), now=timezone.now())
+    status = queue_status(access(alice))
     assert (status.total, status.by_namespace) == (0, {})
     assert wait_for(access(alice), seconds=0).is_idle
     for call in (
-        lambda: queue_status(access(alice), namespaces=["bob"], now=timezone.now()),
+        lambda: queue_status(access(alice), namespaces=["bob"]),
         lambda: wait_for(access(alice), namespaces=["alice", "bob"], seconds=0),
         lambda: wait_for(access(alice), namespaces=["nobody"], seconds=0),
     ):
@@ -61,12 +56,12 @@ def test_jobs_are_counted_by_priority_and_namespace(alice, bob):
     # What the clock runs is listed with the schedules.
     Job.objects.create(schedule="memos: sweep", kind="sweep_memories", state="running")
 
-    status = queue_status(EVERYWHERE, now=now)
+    status = queue_status(EVERYWHERE)
     counted = {priority: (jobs.queued, jobs.running) for priority, jobs in status.by_priority.items()}
     assert counted == {JobPriority.INTERACTIVE: (0, 0), JobPriority.NORMAL: (3, 0), JobPriority.BULK: (0, 1)}
     assert {name: jobs.total for name, jobs in status.by_namespace.items()} == {"alice": 2, "bob": 1, "": 1}
     assert status.by_namespace["alice"].oldest == now - timedelta(hours=1)
-    assert queue_status(EVERYWHERE, namespaces=["bob"], now=now).total == 1
+    assert queue_status(EVERYWHERE, namespaces=["bob"]).total == 1
 
 
 @pytest.mark.parametrize(("kind", "seconds"), [(ERASE, 2), (CONDENSE, 300), (IMPORT, 3_600)])
@@ -95,30 +90,15 @@ def test_a_wait_ends_when_nothing_is_left(alice, remember):
     assert (done.is_idle, done.jobs, done.turns) == (True, 0, 0)
 
 
-def test_turns_are_followed_soon_and_once_for_all_nodes(alice, remember):
-    ensure_schedules()
-    one, other, now = NewTurns(), NewTurns(), timezone.now()
-    Schedule.objects.update(next_run=now + timedelta(seconds=30))
-    assert one.look(now=now) == 0
-    remember(alice, "The kiln fires at 1,240 degrees.")
-    assert one.look(now=now) == 0  # it has just looked
-    assert other.look(now=now) == len(new_turns.FOLLOWING)
-    assert NewTurns().look(now=now + timedelta(seconds=5)) == 0
-    assert set(OrmQ.objects.values_list("key", flat=True)) == {CLOCK_KEY}
-    assert work_off() == 2
-    assert measure_lag(EVERYWHERE, now=now + timedelta(hours=1)).longest == timedelta()
-    assert NewTurns().look(now=now + timedelta(seconds=60)) == 0
-
-
-def test_the_lag_is_that_of_the_oldest_turn_also_of_a_session_that_talks_on(alice, bob, remember):
-    now = timezone.now()
+def test_turns_that_wait_are_counted_once_each(alice, bob, remember):
     for number in range(3):
         remember(alice, f"Crate {number} stands in hall {number}.")
-    first = Memory.objects.across_namespaces().filter(turn=1)
-    first.update(created_at=now - timedelta(minutes=7))
-    lag = measure_lag(access(alice), now=now)
-    assert lag.entities == lag.settling == timedelta(minutes=7)
-    assert measure_lag(access(bob), now=now).longest == timedelta()
+    assert queue_status(access(alice)).turns == queue_status(EVERYWHERE).turns == 3
+    assert queue_status(access(bob)).turns == 0
+    run_task("index_entities")
+    assert queue_status(EVERYWHERE).turns == 3
+    run_task("settle_memories")
+    assert queue_status(EVERYWHERE).turns == 0
 
 
 def test_a_namespace_with_many_sessions_keeps_nobodys_first_turn_waiting(alice, bob, remember, monkeypatch):
@@ -146,5 +126,5 @@ def test_the_pipeline_says_who_waits(alice, bob):
     ]  # fmt: skip
     [namespace] = waiting["namespaces"]
     assert (namespace["namespace"], namespace["queued"]) == ("alice", 1)
-    assert waiting["lag"] == {"entities_seconds": 0.0, "settling_seconds": 0.0}
+    assert waiting["turns"] == 0
     assert alice.get("/v1/ops/jobs").json()["jobs"][0]["priority"] == "normal"

@@ -24,9 +24,8 @@ from memory.services.memories.retire import JUDGED
 from memory.services.monitoring import health
 from memory.services.retention import exemptions
 from memory.services.sessions.reset import reset_session
-from memory.tasks import judge_unsure_pairs
 from memory.types import system_access
-from tests.job_queue import work_off
+from tests.job_queue import run_task, work_off
 from tests.providers.endpoint import Endpoint, serving
 
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
@@ -122,7 +121,7 @@ class TestReplaces:
     def test_the_words_leave_search_and_the_rest_stays(self, alice, told, endpoint):
         older, newer = told
 
-        assert judge_unsure_pairs() == 1
+        assert run_task("judge_unsure_pairs") == 1
 
         memory = Memory.objects.across_namespaces().get(pk=older)
         assert (memory.text, memory.live.strip()) == (OLD, "My oboe is mended at last.")

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import Job, Memory, MemoryLink, Namespace, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.index.embedding_model import active_model
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories import settle as settling
 from memory.types import NewMemory, Scope
+from tests.job_queue import run_job
 from tests.threads import other_connection, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,7 +119,7 @@ def test_turns_that_have_waited_for_long_get_another_run(tell):
     assert arguments_of_help() == [[1]]
 
     [job] = Job.objects.across_namespaces().filter(kind="help_settling")
-    tasks.help_settling(*job.arguments, job=(job.namespace_id, str(job.pk)))
+    run_job(job)
     # Nobody was beside it.
     assert arguments_of_help() == [[1]]
     job.refresh_from_db()

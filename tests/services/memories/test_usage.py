@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memory import tasks
 from memory.models import AuditLog, Memory, MemoryUpkeep, UpkeepMark
 from memory.models.keys import first_id_of, new_id
 from memory.services.memories import edit, usage
@@ -17,6 +16,7 @@ from memory.services.retention import importance as rating
 from memory.services.tenancy.policy import put_policy
 from memory.types import system_access
 from tests.conftest import Tenant
+from tests.job_queue import run_task
 
 FACT = "The kiln of the pottery in Lisbon fires at 1,240 degrees."
 MARKED = "Crane four is out of service until June."
@@ -95,7 +95,7 @@ class TestUses:
         remember(alice, FACT)
         ask(alice)
 
-        assert tasks.count_uses() == 0
+        assert run_task("count_uses") == 0
         assert usage.count_uses(now=later()) == 1
 
     def test_a_clock_that_was_ahead_does_not_stop_the_count(self, alice, remember):

@@ -9,15 +9,14 @@ from unittest import mock
 import redis
 from django.db import InterfaceError, connection
 from django.utils import timezone
-from django_q.models import OrmQ
 from django_q.status import Stat
 
-from memory.models import Job, Memory
+from memory.models import Job
 from memory.services.index.embedding_model import active_model
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, enqueue
 from memory.services.monitoring import health
 from memory.stores import redis as redis_store
-from memory.tasks import index_entities, settle_memories
+from tests.job_queue import queued_jobs, run_task
 
 
 def test_all_is_well(db):
@@ -59,23 +58,15 @@ def test_gauges_count_what_is_there(alice, remember):
     enqueue(CONDENSE, alice.scope.namespace_id, "s1")
     enqueue(EMBED_PENDING)
     values = {name: value for name, (_, value) in health.gauges().items()}
-    assert (values["memos_memories"], values["memos_queue_queued"]) == (3, OrmQ.objects.count()) == (3, 2)
+    assert (values["memos_memories"], values["memos_queue_queued"]) == (3, queued_jobs().count()) == (3, 2)
 
 
-def test_gauges_say_how_long_turns_wait_for_what_follows_them(alice, remember):
+def test_gauges_count_the_turns_that_wait(alice, remember):
     remember(alice, "The kiln fires at 1,240 degrees.")
-    Memory.objects.across_namespaces().update(created_at=timezone.now() - timedelta(minutes=7))
-
-    def lags() -> list[float]:
-        values = health.gauges()
-        return [values[f"memos_{name}_lag_seconds"][1] for name in ("entities", "settling")]
-
-    assert all(420 <= seconds < 480 for seconds in lags())
-    index_entities(schedule="memos: index entities")
-    entities, settling = lags()
-    assert entities == 0 < settling
-    settle_memories(schedule="memos: settle memories")
-    assert lags() == [0, 0]
+    assert health.gauges()["memos_turns_waiting"][1] == 1
+    run_task("index_entities")
+    run_task("settle_memories")
+    assert health.gauges()["memos_turns_waiting"][1] == 0
 
 
 def test_with_redis_away_gauges_are_counted_all_the_same(alice, remember):

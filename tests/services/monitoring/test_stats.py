@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import redis
-from django_q.models import OrmQ
 
 from memory import caches
-from memory.models import ContextPack, Memory, Namespace
+from memory.models import ContextPack, Job, Memory, Namespace
 from memory.models.keys import first_id_of
 from memory.models.sql import count_each
 from memory.services.ingestion.ingest import ingest_batch
@@ -112,8 +111,8 @@ def test_backlog_counts_archived_and_memories_without_a_vector():
 
 
 def test_the_queue_tells_waiting_jobs_from_those_in_work():
-    OrmQ.objects.create(key="memos", payload="x", lock=NOW - timedelta(minutes=5))
-    OrmQ.objects.create(key="memos", payload="y", lock=NOW + timedelta(minutes=1))
+    Job.objects.create(kind="evaluate", due_at=NOW - timedelta(minutes=5))
+    Job.objects.create(kind="evaluate", due_at=NOW + timedelta(minutes=1))
     state = stats.queue_state(now=NOW)
     assert (state.queued, state.in_flight, state.failed) == (1, 1, 0)
     assert state.oldest == NOW - timedelta(minutes=5)

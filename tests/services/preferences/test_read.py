@@ -20,8 +20,8 @@ from memory.services.preferences.due import request_preferences
 from memory.services.preferences.read import read_session
 from memory.services.tenancy.policy import put_policy
 from memory.services.webhooks.events import event_of
-from memory.tasks import read_preferences
 from memory.types import system_access
+from tests.job_queue import run_task
 
 ACCESS = system_access("tests")
 EARLIER = timezone.now() - timedelta(days=30)
@@ -39,7 +39,7 @@ def evidence(memory: Memory) -> set[str]:
 def test_nothing_is_read_without_the_policy(alice, remember):
     remember(alice, "I avoid lively places.")
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 0
-    read_preferences(alice.scope.namespace_id, "s1")
+    run_task("read_preferences", alice.scope.namespace_id, "s1")
     assert list_preferences(alice) == []
     assert Session.objects.in_scope(alice.scope).get().preference_turn == 0
 
@@ -211,7 +211,7 @@ def test_the_clock_asks_once_for_what_is_new(alice, remember, wanted):
     remember(alice, "I avoid lively places.")
     assert request_preferences(now=timezone.now()) == 0
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 1
-    read_preferences(alice.scope.namespace_id, "s1")
+    run_task("read_preferences", alice.scope.namespace_id, "s1")
     assert len(list_preferences(alice)) == 1
     assert request_preferences(now=timezone.now() + timedelta(hours=1)) == 0
 

@@ -10,7 +10,6 @@ from unittest import mock
 import pytest
 import redis
 from django.test import override_settings
-from django_q.models import OrmQ
 
 from memory.demo.procedures import demo_procedures
 from memory.models import AuditLog, ContextPack, Session
@@ -24,6 +23,7 @@ from memory.stores import redis as redis_store
 from memory.stores import window
 from memory.text.tokens import count_tokens
 from memory.types import system_access
+from tests.job_queue import queued_jobs
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
@@ -155,7 +155,7 @@ def test_a_look_into_the_past_shows_the_summary_of_then_and_asks_for_none(alice,
 def test_the_first_query_asks_for_a_summary_once(alice, remember):
     remember(alice, "I prefer green tea.")
     assert [ask(alice).summary_enqueued for _ in range(3)] == [True, False, False]
-    assert OrmQ.objects.count() == 1
+    assert queued_jobs().count() == 1
     assert Session.objects.across_namespaces().get().summary_requested_at == NOW
 
 

@@ -8,12 +8,12 @@ from unittest import mock
 import pytest
 import redis
 
-from memory import tasks
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.retention import strength_counts
 from memory.services.tenancy.policy import governing, put_policy
 from memory.stores import redis as redis_store
 from memory.types import NewMemory
+from tests.job_queue import run_task
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
@@ -69,5 +69,5 @@ def test_with_redis_away_it_is_counted_and_not_kept(scope, caplog):
 @pytest.mark.parametrize(("limit", "kept"), [(3, True), (8, False)])
 def test_a_sweep_counts_the_large_namespaces(scope, settings, limit, kept):
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = limit
-    tasks.sweep_memories()
+    run_task("sweep_memories")
     assert (strength_counts.read_kept(scope, policy_of(scope)) is not None) == kept

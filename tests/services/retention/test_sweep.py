@@ -11,7 +11,6 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from memory import tasks
 from memory.models import (
     AuditLog,
     ContextPack,
@@ -33,6 +32,7 @@ from memory.services.retention.exemptions import exempt
 from memory.services.retention.sweep import Swept
 from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory, Scope, system_access
+from tests.job_queue import run_task
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -245,7 +245,7 @@ class TestTheClock:
         run(datetime.now(UTC) + 30 * DAY)
         remember(scope, TALK)
 
-        assert tasks.sweep_memories() == 0
+        assert run_task("sweep_memories") == 0
         assert "sweep paused" in caplog.text
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test import override_settings
-from django_q.models import OrmQ
 
 from memory.models import AuditLog, Condensation, Memory, Session
 from memory.services.ingestion.ingest import ingest_batch
@@ -19,11 +18,10 @@ from memory.services.summaries import condense
 from memory.services.summaries.condense import condense_session
 from memory.services.summaries.refresh import read_refresh_settings, request_if_due, request_overdue
 from memory.services.summaries.writer import EXTRACTIVE
-from memory.tasks import condense_session as job
-from memory.tasks import request_missing_summaries
 from memory.text.card import MAX_CARD_TOKENS, card_tokens
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory
+from tests.job_queue import queued_jobs, run_task
 from tests.threads import together
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -49,7 +47,7 @@ def request(tenant: Any, *, has_summary: bool, now: datetime = NOW, session: str
 
 
 def jobs() -> list[tuple]:
-    return [tuple(entry.task["args"]) for entry in OrmQ.objects.order_by("pk")]
+    return [tuple(job.arguments) for job in queued_jobs().order_by("pk")]
 
 
 def test_a_version_says_what_it_was_made_from_and_what_it_costs(alice):
@@ -208,25 +206,21 @@ def test_a_session_whose_job_was_lost_is_found(alice, bob, settings):
     tell(alice, 5)
     tell(bob, 3)
     assert request(alice, has_summary=True)
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     lock = timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS + 1)
 
     assert request_overdue(now=NOW) == 0
     assert request_overdue(now=NOW + lock) == 1
     assert jobs() == [(alice.scope.namespace_id, "s1")]
     assert request_overdue(now=NOW + lock) == 0
-    assert job(*jobs()[0]) == 1
+    assert run_task("condense_session", *jobs()[0]) == 1
     assert request_overdue(now=NOW + 10 * lock) == 0
 
 
 def test_the_scheduled_task_looks_at_the_clock(alice):
     tell(alice, 5, now=datetime.now(UTC) - timedelta(hours=1))
-    assert request_missing_summaries() == 1
-    assert job(*jobs()[0]) == 1
-
-
-def test_a_job_of_a_namespace_that_is_gone_does_nothing(db):
-    assert job(123_456, "s1") == 0
+    assert run_task("request_missing_summaries") == 1
+    assert run_task("condense_session", *jobs()[0]) == 1
 
 
 @pytest.mark.parametrize("afterwards", [0, 2], ids=["empty", "goes-on"])

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django_q.models import OrmQ
 
 from memory import caches
 from memory.enums import SummaryTrigger
@@ -24,6 +23,7 @@ from memory.services.summaries.refresh import (
 )
 from memory.services.tenancy import policy
 from memory.types import NewMemory
+from tests.job_queue import queued_jobs
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 REFRESH = Refresh(messages=4, tokens=100, idle=timedelta(minutes=15))
@@ -39,7 +39,7 @@ def tell(tenant: Any, *texts: str, session: str = "s1") -> None:
 def summarised(alice):
     tell(alice, "We decided to ship on Friday.", "I prefer green tea.")
     condense_session(alice.scope, session="s1", now=NOW)
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     return alice
 
 
@@ -79,7 +79,7 @@ def test_one_long_message_is_due_at_once(summarised):
 def test_the_tokens_of_what_the_summary_covers_do_not_count(alice):
     tell(alice, LONG)
     condense_session(alice.scope, session="s1", now=NOW)
-    OrmQ.objects.all().delete()
+    queued_jobs().delete()
     tell(alice, "Short.")
     assert not request(alice)
 

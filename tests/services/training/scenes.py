@@ -8,12 +8,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memory import tasks
 from memory.enums import Feedback
 from memory.models import Memory
 from memory.services.memories import supersede
 from memory.services.memories.feedback import give_feedback
 from memory.types import system_access
+from tests.job_queue import run_task
 
 EXPORTS, ADAPTERS = "/v1/exports/training", "/v1/adapters"
 ADMIN = system_access("tests")
@@ -61,7 +61,7 @@ def export(tenant: Any, **options: Any) -> dict[str, Any]:
     """An export, made as the worker makes it; how it stands."""
     answer = tenant.post(EXPORTS, {"namespace": tenant.scope.namespace, **options})
     assert answer.status_code == 200, answer.content
-    tasks.export_training(tenant.scope.namespace_id, answer.json()["id"])
+    run_task("export_training", tenant.scope.namespace_id, answer.json()["id"])
     return tenant.get(f"{EXPORTS}/{answer.json()['id']}").json()
 
 
@@ -76,7 +76,7 @@ def train(tenant: Any, made: dict[str, Any], *, name: str = "style", **options: 
     body = {"namespace": tenant.scope.namespace, "name": name, "dataset_id": made["id"], **options}
     answer = tenant.post(ADAPTERS, body)
     assert answer.status_code == 200, answer.content
-    tasks.train_adapter(tenant.scope.namespace_id, answer.json()["id"])
+    run_task("train_adapter", tenant.scope.namespace_id, answer.json()["id"])
     return look(tenant, answer.json())
 
 
@@ -97,7 +97,7 @@ def erase(tenant: Any, *ids: str) -> dict[str, Any]:
 
 
 def carry_out(tenant: Any, erasure_id: str) -> dict[str, Any]:
-    tasks.erase(tenant.scope.namespace_id, erasure_id)
+    run_task("erase", tenant.scope.namespace_id, erasure_id)
     return tenant.get(f"/v1/erasures/{erasure_id}").json()
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from memory import tasks
 from memory.enums import AdapterState
 from memory.errors import AdapterServerUnavailable
 from memory.governance.adapters import judge_adapter
@@ -17,6 +16,7 @@ from memory.models import Adapter, AuditLog, Erasure, Job
 from memory.models.locks import Lock, try_lock
 from memory.services.cubes.create import register_cube
 from memory.services.training import files, process, servers, serving
+from tests.job_queue import run_job, run_task
 from tests.services.training.scenes import (
     ADAPTERS,
     ADMIN,
@@ -234,7 +234,7 @@ def test_a_server_that_fails_leaves_all_as_it_was(alice, made, models, settings)
     assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING" in answer.json()["error"]["message"]
     assert (look(alice, first)["state"], look(alice, second)["state"]) == ("active", "candidate")
     models.has_routes = True
-    tasks.follow_training()
+    run_task("follow_training")
     assert models.loaded == {first["model"]: str(weights_of(first).parent)}
     settings.MEMOS_ADAPTER_SERVERS = ["http://127.0.0.1:9"]
     assert operate(alice, second, "activate").status_code == 503
@@ -279,11 +279,11 @@ def test_another_adapter_under_the_name_is_replaced_and_the_same_one_left_alone(
     folder = str(weights_of(adapter).parent)
     asked = len(models.asked)
     assert operate(alice, adapter, "activate").status_code == 200
-    tasks.follow_training()
+    run_task("follow_training")
     assert {method for method, *_ in models.asked[asked:]} == {"GET"}
 
     models.loaded[adapter["model"]] = str(tmp_path / "other")
-    tasks.follow_training()
+    run_task("follow_training")
     assert models.loaded == {adapter["model"]: folder}
 
 
@@ -291,7 +291,7 @@ def test_a_server_that_does_not_say_which_folder_it_loaded_is_believed(alice, ma
     models.has_roots = False
     adapter = train(alice, made)
     assert operate(alice, adapter, "activate").status_code == 200
-    tasks.follow_training()
+    run_task("follow_training")
     assert list(models.loaded) == [adapter["model"]]
     assert operate(alice, adapter, "retire").status_code == 200
     assert not models.loaded
@@ -330,7 +330,7 @@ def test_a_server_that_was_started_again_gets_it_back(alice, made, models):
     adapter = train(alice, made)
     operate(alice, adapter, "activate")
     models.loaded.clear()
-    tasks.follow_training()
+    run_task("follow_training")
     assert list(models.loaded) == [adapter["model"]]
 
 
@@ -343,23 +343,23 @@ def test_what_is_superseded_is_refused_unloaded_and_made_anew(alice, remember, i
     answer = operate(alice, spare, "activate")
     assert answer.status_code == 409
     assert "1 superseded" in answer.json()["error"]["message"]
-    assert tasks.follow_training() == 2
+    assert run_task("follow_training") == 2
 
     assert not models.loaded
     assert (look(alice, adapter)["state"], look(alice, spare)["rebuild"]) == ("stale", False)
     rebuilt = work(alice)
     assert (rebuilt["name"], rebuilt["state"], rebuilt["stale"]) == ("style", "candidate", {})
     assert operate(alice, rebuilt, "activate").status_code == 200
-    assert tasks.follow_training() == 0
+    assert run_task("follow_training") == 0
     assert not Job.objects.in_scope(alice.scope).filter(state="queued", kind="export_training").exists()
 
 
 def work(tenant):
     """Does what the worker would for a rebuilding; the newest adapter."""
-    tasks.follow_training()
+    run_task("follow_training")
     for kind in ("export_training", "train_adapter"):
         for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
-            getattr(tasks, kind)(*job.arguments, job=(job.namespace_id, str(job.pk)))
+            run_job(job)
     return tenant.get(ADAPTERS).json()["adapters"][0]
 
 
@@ -369,7 +369,7 @@ def test_without_the_trainer_it_is_said_that_it_is_not_rebuilt(alice, remember, 
     replace(ids["fact"], remember(alice, "The release train leaves every Monday at 09:00.", speaker="Ada"))
     trainer.lack("torch")
     for _ in range(2):
-        tasks.follow_training()
+        run_task("follow_training")
     shown = look(alice, adapter)
     assert shown["problem"].count("Not rebuilt: The trainer lacks torch") == 1
     assert shown["rebuild"]
@@ -441,7 +441,7 @@ def test_an_erasure_stops_a_training_that_learns_it(alice, ids, made):
         assert "being trained" in receipt["waiting_for"]
     assert carry_out(alice, receipt["id"])["status"] == "finished"
     assert not work_folder.exists()
-    assert tasks.train_adapter(alice.scope.namespace_id, adapter["id"]) == 0
+    assert run_task("train_adapter", alice.scope.namespace_id, adapter["id"]) == 0
     assert look(alice, adapter)["state"] == "stale"
 
 
@@ -456,7 +456,7 @@ def test_a_training_that_is_not_wanted_any_more_is_stopped(alice, made, trainer,
         return find(folder, wanted=wanted, report=report)
 
     monkeypatch.setattr("memory.services.training.process.run", run)
-    assert tasks.train_adapter(alice.scope.namespace_id, adapter["id"]) == 0
+    assert run_task("train_adapter", alice.scope.namespace_id, adapter["id"]) == 0
     assert look(alice, adapter)["state"] == "retired"
     assert not list(Path(settings.MEMOS_ADAPTERS_DIR, ".work").iterdir())
 
@@ -465,7 +465,7 @@ def test_consent_that_is_withdrawn_takes_it_out_of_use(alice, made, models):
     adapter = train(alice, made)
     operate(alice, adapter, "activate")
     consent(alice, given=False)
-    tasks.follow_training()
+    run_task("follow_training")
     shown = look(alice, adapter)
     assert (shown["state"], shown["rebuild"], models.loaded) == ("retired", False, {})
     assert "consent was withdrawn" in shown["problem"]
@@ -476,14 +476,14 @@ def test_parametric_memory_that_is_turned_off_takes_it_out_of_use(alice, made, m
     adapter = train(alice, made)
     operate(alice, adapter, "activate")
     cube = register_cube(ADMIN, namespace="alice", name="Alice's", kinds=("textual", "parametric"), now=timezone.now())
-    tasks.follow_training()
+    run_task("follow_training")
     assert look(alice, adapter)["state"] == "active"
 
     turn_on(alice, cube.pk, on=False)
     refused = alice.post(ADAPTERS, {"namespace": "alice", "name": "other", "dataset_id": made["id"]})
     assert (refused.status_code, refused.json()["error"]["detail"]["kind"]) == (409, "parametric")
     assert operate(alice, adapter, "activate").status_code == 409
-    tasks.follow_training()
+    run_task("follow_training")
     shown = look(alice, adapter)
     assert (shown["state"], shown["rebuild"], shown["stale"], models.loaded) == ("retired", False, {}, {})
     assert shown["problem"] == "The cube has no parametric memory: it was turned off."
@@ -514,7 +514,7 @@ def test_what_a_killed_activation_left_is_taken_out(alice, made, models):
     # As a process leaves it that is killed once a server has loaded the new one.
     models.loaded[second["model"]] = str(weights_of(second).parent)
     Adapter.objects.in_scope(alice.scope).filter(id=second["id"]).update(served_by=[models.url])
-    tasks.follow_training()
+    run_task("follow_training")
     assert models.loaded == {first["model"]: str(weights_of(first).parent)}
     assert look(alice, second)["served_by"] == []
 

@@ -12,13 +12,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memory import tasks
 from memory.enums import Feedback
 from memory.models import AuditLog, Cube, Memory, TrainingDataset, TrainingPart, TrainingSource
 from memory.services.cubes.create import register_cube
 from memory.services.memories import edit
 from memory.services.training import datasets, follow
 from memory.services.training import export as making
+from tests.job_queue import run_task
 from tests.services.training.scenes import ADMIN, EXPORTS, consent, erase, export, fill, lines, mark, replace, turn_on
 
 
@@ -228,7 +228,7 @@ def test_consent_that_is_withdrawn_counts_at_once(alice, remember):
     waiting = alice.post(EXPORTS, {"namespace": "alice"}).json()
     consent(alice, given=False)
     assert alice.get(f"{EXPORTS}/{made['id']}/sft.jsonl").status_code == 403
-    tasks.export_training(alice.scope.namespace_id, waiting["id"])
+    run_task("export_training", alice.scope.namespace_id, waiting["id"])
     shown = alice.get(f"{EXPORTS}/{waiting['id']}").json()
     assert shown["state"] == "failed"
     assert "consent was withdrawn" in shown["problem"]
@@ -253,7 +253,7 @@ def test_a_cube_is_trained_on_only_with_parametric_memory(alice, bob, remember):
     assert alice.get(f"{EXPORTS}/{before['id']}/sft.jsonl").status_code == 200
     waiting = alice.post(EXPORTS, {"namespace": "alice"}).json()
     turn_on(alice, cube.pk, on=False)
-    tasks.export_training(alice.scope.namespace_id, waiting["id"])
+    run_task("export_training", alice.scope.namespace_id, waiting["id"])
     shown = alice.get(f"{EXPORTS}/{waiting['id']}").json()
     assert (shown["state"], shown["problem"]) == ("failed", "The cube has no parametric memory: it was turned off.")
     assert not TrainingPart.objects.in_scope(alice.scope).filter(dataset_id=waiting["id"]).exists()
@@ -290,14 +290,14 @@ def test_what_is_deleted_is_gone_and_a_job_that_runs_twice_changes_nothing(alice
     fill(alice, remember)
     made = export(alice)
     before = TrainingPart.objects.in_scope(alice.scope).count()
-    assert tasks.export_training(alice.scope.namespace_id, made["id"]) == 0
+    assert run_task("export_training", alice.scope.namespace_id, made["id"]) == 0
     assert TrainingPart.objects.in_scope(alice.scope).count() == before
     assert alice.client.delete(f"{EXPORTS}/{made['id']}").json()["state"] == "dropped"
     assert not TrainingPart.objects.in_scope(alice.scope).exists()
     assert alice.get(f"{EXPORTS}/{made['id']}/sft.jsonl").status_code == 409
     waiting = alice.post(EXPORTS, {"namespace": "alice"}).json()
     alice.client.delete(f"{EXPORTS}/{waiting['id']}")
-    tasks.export_training(alice.scope.namespace_id, waiting["id"])
+    run_task("export_training", alice.scope.namespace_id, waiting["id"])
     assert not TrainingPart.objects.in_scope(alice.scope).exists()
 
 
@@ -307,5 +307,5 @@ def test_old_files_are_deleted_by_the_clock(alice, remember, settings):
     made = export(alice)
     settings.MEMOS_TRAINING_KEEP_DAYS = 1
     TrainingDataset.objects.in_scope(alice.scope).update(created_at=timezone.now() - timedelta(days=2))
-    assert tasks.forget_training_files() == 1
+    assert run_task("forget_training_files") == 1
     assert alice.get(f"{EXPORTS}/{made['id']}").json()["state"] == "dropped"

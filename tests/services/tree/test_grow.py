@@ -21,8 +21,8 @@ from memory.services.tree.due import request_trees
 from memory.services.tree.grow import grow, rebuild
 from memory.services.tree.growing import GrowingTree, TreeGone
 from memory.services.tree.place import place_next
-from memory.tasks import grow_tree as grow_tree_job
 from memory.types import system_access
+from tests.job_queue import run_task
 
 ACCESS = system_access("tests")
 
@@ -150,7 +150,7 @@ def test_a_tree_made_anew_has_the_same_topics(alice, two_topics, grow_tree):
     rebuild(alice.scope, now=timezone.now())
     assert members(alice) == {}
     assert Job.objects.in_scope(alice.scope).filter(kind="grow_tree").count() == 1
-    grow_tree_job(alice.scope.namespace_id)
+    run_task("grow_tree", alice.scope.namespace_id)
     assert topics(alice) == before
     check_whole(alice)
 
@@ -177,7 +177,7 @@ def test_a_long_session_is_split_and_a_long_monologue_is_not(alice, remember, gr
 def test_a_policy_that_is_switched_off_takes_the_tree_away(alice, two_topics):
     put_policy(alice.scope, wanted={}, now=timezone.now())
     assert request_trees(now=timezone.now()) == 1
-    grow_tree_job(alice.scope.namespace_id)
+    run_task("grow_tree", alice.scope.namespace_id)
     assert not TopicNode.objects.in_scope(alice.scope).exists()
     assert not TopicTree.objects.in_scope(alice.scope).exists()
     assert request_trees(now=timezone.now()) == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memory import caches, caller, tasks
+from memory import caches, caller
 from memory.enums import BudgetPeriod, ModelPurpose
 from memory.errors import BudgetExceeded, InvalidInput, RedisAway
 from memory.governance.budget import Amount, Budget
@@ -25,6 +25,7 @@ from memory.services.tenancy.policy import put_policy
 from memory.services.usage import budgets
 from memory.services.usage.budgets import SOFT_BUDGET, Payer
 from memory.stores import redis as redis_store
+from tests.job_queue import run_task
 from tests.services.usage.conftest import UNPRICED, booked, says, streaming, usage_of
 from tests.threads import together
 
@@ -261,10 +262,10 @@ def test_nothing_that_is_ingested_is_lost_to_a_budget(alice, embedding):
 
     waiting = Memory.objects.in_scope(alice.scope).awaiting_vector()
     assert waiting.count() == 2
-    tasks.embed_pending()
+    run_task("embed_pending")
     assert waiting.count() == 2
     budget(alice, hard_tokens=0)
-    tasks.embed_pending()
+    run_task("embed_pending")
     assert waiting.count() == 0
 
 

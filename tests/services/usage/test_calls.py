@@ -12,7 +12,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from memory import caller, tasks
+from memory import caller
 from memory.enums import ModelPurpose
 from memory.errors import LLMTimeout, LLMUnavailable
 from memory.model_prices import read_prices
@@ -21,6 +21,7 @@ from memory.models.keys import first_id_of
 from memory.postgresql import reach
 from memory.providers.chat.registry import find_chat_model
 from memory.services.usage import calls
+from tests.job_queue import run_task
 from tests.services.usage.conftest import PRICED, UNPRICED, booked, says, streaming, usage_of
 
 MESSAGES = [{"role": "user", "content": "What did Ann say?"}]
@@ -234,7 +235,7 @@ def test_calls_are_deleted_when_their_days_are_over_and_their_sums_stay(alice, c
     age = timezone.now() - timedelta(days=31)
     ModelCall.objects.across_namespaces().filter(pk=old.pk).update(id=first_id_of(age), at=age)
 
-    assert tasks.forget_model_calls() == 1
+    assert run_task("forget_model_calls") == 1
     assert [row.pk for row in booked()] == [young.pk]
     assert UsageDay.objects.across_namespaces().get().calls == 2
 

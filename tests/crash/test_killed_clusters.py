@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django_q.models import OrmQ
 
 from memory.enums import JobPriority, JobState
 from memory.models import Job
@@ -51,4 +50,3 @@ def test_whoever_is_killed_no_job_of_any_priority_is_lost(alice, bob, cluster):
 
     wait_for(lambda: done(total), what="all jobs")
     assert jobs.exclude(state=JobState.DONE).count() == 0
-    wait_for(lambda: not OrmQ.objects.exclude(key="memos").exists(), what="an empty queue")

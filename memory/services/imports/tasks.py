@@ -1,0 +1,26 @@
+"""Background jobs that import memories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from memory.services.imports import requests, run, uploads
+
+__all__ = ["forget_imports", "import_memories"]
+
+
+def import_memories(namespace_id: int, import_id: str, *, now: datetime) -> int:
+    """Takes in what is left of a file; returns how many turns it dealt with."""
+    return run.carry_out(namespace_id=namespace_id, import_id=UUID(import_id), now=timezone.now)
+
+
+def forget_imports(*, now: datetime) -> int:
+    """Deletes old imports that are over, and uploads that nothing uses."""
+    try:
+        uploads.forget(now=now)
+    finally:
+        deleted = requests.forget(now=now)
+    return deleted

@@ -1,0 +1,58 @@
+"""Background jobs that keep the indexes up to date."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from memory.errors import EmbeddingUnavailable
+from memory.services.index import changes, common_terms, hnsw_indexes, marks, missing_vectors
+from memory.services.index import renew_terms as renewal
+from memory.services.jobs.registry import slice_seconds
+
+__all__ = [
+    "check_embedded_marks",
+    "embed_pending",
+    "forget_index_changes",
+    "keep_up_hnsw_indexes",
+    "keep_up_large_namespaces",
+    "renew_terms",
+]
+
+log = logging.getLogger("memos.tasks")
+
+forget_index_changes = changes.forget
+
+
+def embed_pending(*, now: datetime) -> int:
+    """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
+    try:
+        return missing_vectors.embed_pending(seconds=slice_seconds())
+    except EmbeddingUnavailable as error:
+        log.warning("memories still wait for their vectors", extra={"reason": error.message})
+        return 0
+
+
+def check_embedded_marks(*, now: datetime) -> int:
+    """Corrects which memories are marked as embedded; returns of how many that was wrong."""
+    changed = marks.correct_marks()
+    if changed:
+        log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
+    return changed
+
+
+def renew_terms(*, now: datetime) -> int:
+    """Renews the terms that an earlier version of MemOS has stored; returns of how many memories."""
+    return renewal.renew_terms(now=now, seconds=slice_seconds())
+
+
+def keep_up_large_namespaces(*, now: datetime) -> int:
+    """Counts the common terms of large namespaces; what is left waits a minute."""
+    return common_terms.keep_up(seconds=slice_seconds())
+
+
+def keep_up_hnsw_indexes(*, now: datetime) -> int:
+    """Makes the HNSW indexes of large namespaces and drops those that are no longer needed; returns how many. What
+    takes longer goes on in PostgreSQL."""
+    report = hnsw_indexes.keep_up(seconds=slice_seconds())
+    return report.made + report.dropped

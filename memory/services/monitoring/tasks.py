@@ -1,0 +1,9 @@
+"""Background jobs that keep the figures of requests small."""
+
+from __future__ import annotations
+
+from memory.services.monitoring import request_stats
+
+__all__ = ["forget_request_figures"]
+
+forget_request_figures = request_stats.forget

@@ -1,0 +1,29 @@
+"""Background jobs that archive what has faded or expired."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from django.conf import settings
+
+from memory.services.jobs.registry import WORKER
+from memory.services.retention import strength_counts, sweep
+
+__all__ = ["sweep_memories"]
+
+log = logging.getLogger("memos.tasks")
+
+
+def sweep_memories(*, now: datetime) -> int:
+    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep.
+
+    Counts the large namespaces afterwards, for who looks at their decay.
+    """
+    swept = sweep.sweep(actor=WORKER, now=now, seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    if swept.paused:
+        log.warning("sweep paused", extra={"reason": swept.paused})
+    for namespace, problem in swept.skipped.items():
+        log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
+    strength_counts.count_large(actor=WORKER, now=now, seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
+    return swept.total.decayed + swept.total.expired
