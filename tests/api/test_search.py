@@ -101,7 +101,7 @@ def test_the_memory_that_answers_comes_first_and_says_why(alice, bob, remember):
     assert set(first) == fields
     assert (first["metadata"]["doc"], first["metadata"]["session_id"]) == ("d1", "s2")
     assert body["weights"]["dense"] + body["weights"]["lexical"] == pytest.approx(1)
-    assert {"question", "lexical", "dense"} <= set(body["milliseconds"])
+    assert {"question", "words", "meaning"} <= set(body["milliseconds"])
     assert (body["dry_run"], body["degraded"]) == (False, [])
 
 
@@ -152,8 +152,8 @@ def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, rememb
         counts.append(0)
         assert len(alice.post("/v1/search", QUESTION | {"top_k": top_k}).json()["hits"]) == top_k
 
-    # The key, the limit and its end, both arms, named speakers and entities, places, texts, the audit event.
-    assert counts == [10, 10]
+    # The key, the limit and its end, words and names, meaning and features, texts, the audit event.
+    assert counts == [7, 7]
 
 
 def test_an_empty_namespace_answers_with_nothing(alice, remember):
