@@ -11,9 +11,9 @@ from memory.gate.judge import judge
 from memory.gate.policy import GatePolicy
 
 EVERYTHING = GatePolicy(strict=True, personal_data=GateAction.REDACT)
-SHORT, LONG = 4_000, 32_000
-# Linear time would grow 8-fold, quadratic 64-fold.
-MOST_GROWTH = 30
+SHORT, LONG = 3_000, 18_000
+# Linear time would grow 6-fold, quadratic 36-fold.
+MOST_GROWTH = 18
 ATTEMPTS = 5
 
 PIECES = [

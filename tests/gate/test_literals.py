@@ -63,7 +63,7 @@ def test_both_lists_are_looked_at():
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
 def test_nothing_is_said_without_one_of_its_literals(pattern):
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(some.from_regex(pattern, fullmatch=True, alphabet=some.characters(codec="ascii")))
     def has_literal(said: str) -> None:
         assert has_literals(said, find_literals(pattern))

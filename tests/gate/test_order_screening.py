@@ -29,7 +29,7 @@ sentences = some.lists(some.one_of(words, phrases), min_size=1, max_size=7).map(
 texts = some.lists(sentences, min_size=1, max_size=3).map(". ".join)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(texts)
 def test_what_has_orders_is_never_passed_over(text):
     plain = unveil(text).text

@@ -161,41 +161,40 @@ def rows(client: Client, name: str, **query: str) -> list:
 
 
 class TestReach:
-    @pytest.mark.parametrize("name", LISTS)
-    def test_a_list_holds_the_granted_namespaces_only(self, baker, full, name):
+    def test_lists_hold_the_granted_namespaces_only(self, baker, full):
         bakery = scope_of("bakery").namespace_id
-        found = rows(baker, name)
-        for row in found:
-            if name == "apikey":
-                assert row.name == "bakery-key"
-            elif name == "namespace":
-                assert row.pk == bakery
-            elif name != "embeddingmodel":
-                assert row.namespace_id == bakery
-        if name not in ("condensation", "contextpack", "evaluationrun"):
-            assert found
+        for name in LISTS:
+            found = rows(baker, name)
+            for row in found:
+                if name == "apikey":
+                    assert row.name == "bakery-key"
+                elif name == "namespace":
+                    assert row.pk == bakery
+                elif name != "embeddingmodel":
+                    assert row.namespace_id == bakery, name
+            assert found or name in ("condensation", "contextpack", "evaluationrun"), name
 
-    @pytest.mark.parametrize("name", LISTS)
-    def test_without_a_grant_there_is_nothing(self, full, person, name):
+    def test_without_a_grant_there_is_nothing(self, full, person):
         lost = person("lou", *ALL_OF_MEMORY)
-        if name != "embeddingmodel":
-            assert rows(lost, name) == []
+        assert {name: rows(lost, name) for name in LISTS if name != "embeddingmodel"} == {
+            name: [] for name in LISTS if name != "embeddingmodel"
+        }
 
-    @pytest.mark.parametrize("name", [name for name in LISTS if name != "embeddingmodel"])
-    def test_a_row_out_of_reach_is_not_found(self, baker, full, name):
-        model = apps.get_model("memory", name)
-        pages = 0
-        for row in model._base_manager.all():
-            at = row.pk if name == "namespace" else getattr(row, "namespace_id", None)
-            if name == "apikey":
-                at = scope_of("bakery").namespace_id if row.name == "bakery-key" else None
-            if at == scope_of("bakery").namespace_id:
-                continue
-            for page in ("change", "history", "delete"):
-                answer = baker.get(f"/admin/memory/{name}/{row.pk}/{page}/")
-                assert answer.status_code in ((404, 403) if page == "delete" else (404,)), (name, page)
-            pages += 1
-        assert pages or name in ("evaluationrun",)
+    def test_rows_out_of_reach_are_not_found(self, baker, full):
+        bakery = scope_of("bakery").namespace_id
+        looked_at = set()
+        for name in LISTS:
+            for row in apps.get_model("memory", name)._base_manager.all():
+                at = row.pk if name == "namespace" else getattr(row, "namespace_id", None)
+                if name == "apikey":
+                    at = bakery if row.name == "bakery-key" else None
+                if at == bakery or name == "embeddingmodel":
+                    continue
+                for page in ("change", "history", "delete"):
+                    answer = baker.get(f"/admin/memory/{name}/{row.pk}/{page}/")
+                    assert answer.status_code in ((404, 403) if page == "delete" else (404,)), (name, page)
+                looked_at.add(name)
+        assert looked_at == {*LISTS} - {"embeddingmodel", "evaluationrun"}
 
     def test_actions_reach_no_row_of_others(self, baker, full):
         chosen = {"_selected_action": [str(full.ids[0])], "ids": str(full.ids[0]), "reason": "x", "confirmed": "yes"}
@@ -254,18 +253,18 @@ class TestReach:
 
 
 class TestMasking:
+    MASKED = ("memory", "quarantineditem", "condensation", "contextpack", "relevancejudgement", "webhookdelivery",
+              "bulkchange", "user", "memoryimport", "document", "usererasure", "upload")  # fmt: skip
     SECRETS = ("buoy seven", "alert(", "previous instructions", "northern gate", "secret question", "{{ 7|add:7 }}")
 
-    @pytest.mark.parametrize("name", LISTS)
-    def test_no_list_and_no_page_shows_a_text(self, reader, full, name):
-        shown = reader.get(f"/admin/memory/{name}/").content.decode()
-        for row in rows(reader, name):
-            shown += reader.get(f"/admin/memory/{name}/{row.pk}/change/").content.decode()
-        for secret in self.SECRETS:
-            assert secret not in shown
-        if name in ("memory", "quarantineditem", "condensation", "contextpack", "relevancejudgement", "webhookdelivery",
-                    "bulkchange", "user", "memoryimport", "document", "usererasure", "upload"):  # fmt: skip
-            assert "•••" in shown
+    def test_no_list_and_no_page_shows_a_text(self, reader, full):
+        for name in LISTS:
+            shown = reader.get(f"/admin/memory/{name}/").content.decode()
+            for row in rows(reader, name):
+                shown += reader.get(f"/admin/memory/{name}/{row.pk}/change/").content.decode()
+            assert [secret for secret in self.SECRETS if secret in shown] == [], name
+            if name in self.MASKED:
+                assert "•••" in shown, name
 
     def test_who_may_read_sees_what_was_typed_of_files_and_erasures(self, staff, full):
         for name in ("memoryimport", "document", "usererasure"):
@@ -381,12 +380,11 @@ def test_no_get_changes_a_row(staff, full):
     assert snapshot() == before
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["memory", "quarantineditem", "auditlog", "contextpack", "job", "namespace", "memoryimport", "document",
-     "trainingdataset", "adapter", "usererasure", "upload"],
-)  # fmt: skip
-def test_a_list_costs_the_same_number_of_queries_at_10_and_500_rows(staff, world, name):
+LISTS_OF_MANY = ("memory", "quarantineditem", "auditlog", "contextpack", "job", "namespace", "memoryimport", "document",
+                 "trainingdataset", "adapter", "usererasure", "upload")  # fmt: skip
+
+
+def test_lists_cost_the_same_number_of_queries_at_10_and_500_rows(staff, world):
     scope = scope_of("harbour")
 
     def more(count: int) -> None:
@@ -417,17 +415,17 @@ def test_a_list_costs_the_same_number_of_queries_at_10_and_500_rows(staff, world
                             rule="injection.override", confidence=1, content_hash=b"0" * 32) for n in range(count)
         )  # fmt: skip
 
-    def cost() -> int:
+    def count_queries(name: str) -> int:
         staff.get(f"/admin/memory/{name}/")
         with CaptureQueriesContext(connection) as queries:
             assert staff.get(f"/admin/memory/{name}/").status_code == 200
         return len(queries)
 
     more(10)
-    few = cost()
+    few = {name: count_queries(name) for name in LISTS_OF_MANY}
     more(490)
-    assert cost() == few
-    assert few <= 12
+    assert {name: count_queries(name) for name in LISTS_OF_MANY} == few
+    assert max(few.values()) <= 12
 
 
 def test_the_similar_part_and_the_toast_escape(staff, world):
@@ -440,48 +438,45 @@ def test_the_similar_part_and_the_toast_escape(staff, world):
 class TestGuessing:
     """What a list finds must not tell what its rows say to who may not read it."""
 
-    @pytest.mark.parametrize(
-        ("name", "query"),
-        [
-            ("memory", "text__startswith=The"),
-            ("memory", "text=x"),
-            ("memory", "terms__contains=harbour"),
-            ("memory", "metadata__note__startswith=a"),
-            ("memory", "content_hash=x"),
-            ("memory", "versions__text__startswith=a"),
-            ("memory", "links__reason__startswith=a"),
-            ("contextpack", "query_text__startswith=a"),
-            ("contextpack", "pack__text__contains=a"),
-            ("quarantineditem", "text__startswith=I"),
-            ("condensation", "condensed_text__contains=a"),
-            ("relevancejudgement", "query_text__startswith=s"),
-            ("webhook", "secret=x"),
-            ("webhook", "former_secret=x"),
-            ("webhook", "url__startswith=https"),
-            ("webhookdelivery", "answer__startswith=a"),
-            ("bulkchange", "wanted__reason__startswith=a"),
-            ("memoryimport", "name__startswith=b"),
-            ("memoryimport", "speaker__startswith=n"),
-            ("upload", "name__startswith=b"),
-            ("document", "title__startswith=n"),
-            ("document", "metadata__place__startswith=b"),
-            ("adapter", "served_by__contains=b"),
-            ("usererasure", "reason__startswith=b"),
-            ("apikey", "secret_digest__startswith=a"),
-            ("apikey", "digest__startswith=a"),
-            ("namespace", "keys__digest__startswith=a"),
-        ],
+    NOT_OFFERED = (
+        ("memory", "text__startswith=The"),
+        ("memory", "text=x"),
+        ("memory", "terms__contains=harbour"),
+        ("memory", "metadata__note__startswith=a"),
+        ("memory", "content_hash=x"),
+        ("memory", "versions__text__startswith=a"),
+        ("memory", "links__reason__startswith=a"),
+        ("contextpack", "query_text__startswith=a"),
+        ("contextpack", "pack__text__contains=a"),
+        ("quarantineditem", "text__startswith=I"),
+        ("condensation", "condensed_text__contains=a"),
+        ("relevancejudgement", "query_text__startswith=s"),
+        ("webhook", "secret=x"),
+        ("webhook", "former_secret=x"),
+        ("webhook", "url__startswith=https"),
+        ("webhookdelivery", "answer__startswith=a"),
+        ("bulkchange", "wanted__reason__startswith=a"),
+        ("memoryimport", "name__startswith=b"),
+        ("memoryimport", "speaker__startswith=n"),
+        ("upload", "name__startswith=b"),
+        ("document", "title__startswith=n"),
+        ("document", "metadata__place__startswith=b"),
+        ("adapter", "served_by__contains=b"),
+        ("usererasure", "reason__startswith=b"),
+        ("apikey", "secret_digest__startswith=a"),
+        ("apikey", "digest__startswith=a"),
+        ("namespace", "keys__digest__startswith=a"),
     )
-    def test_no_list_is_filtered_by_what_it_does_not_offer(self, reader, name, query):
-        response = reader.get(f"/admin/memory/{name}/?{query}")
-        # An unknown field leads back to the whole list.
-        assert response.status_code == 400 or response.headers.get("Location", "").endswith("?e=1")
 
-    @pytest.mark.parametrize(
-        "query",
-        ["state__exact=active", "review__in=wrong,outdated", "occurred_at__gte=2026-01-01T00:00:00%2B00:00",
-         "pinned__exact=1", "pk__in=0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513", "kind=said", "session=s1",
-         "namespace=harbour"],
-    )  # fmt: skip
-    def test_what_a_list_offers_is_filtered_by(self, reader, query):
-        assert reader.get(f"/admin/memory/memory/?{query}").status_code == 200
+    def test_no_list_is_filtered_by_what_it_does_not_offer(self, reader):
+        for name, query in self.NOT_OFFERED:
+            response = reader.get(f"/admin/memory/{name}/?{query}")
+            # An unknown field leads back to the whole list.
+            is_refused = response.status_code == 400 or response.headers.get("Location", "").endswith("?e=1")
+            assert is_refused, (name, query)
+
+    def test_what_a_list_offers_is_filtered_by(self, reader):
+        for query in ("state__exact=active", "review__in=wrong,outdated", "pinned__exact=1", "kind=said", "session=s1",
+                      "occurred_at__gte=2026-01-01T00:00:00%2B00:00", "pk__in=0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513",
+                      "namespace=harbour"):  # fmt: skip
+            assert reader.get(f"/admin/memory/memory/?{query}").status_code == 200, query

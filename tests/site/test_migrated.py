@@ -44,10 +44,8 @@ def files(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "line",
     [
-        "evaluate DATASET",
         "evaluate --namespace alice",
         "evaluate DATASET --compare 01a1f915-2054-75a1-9f3a-d010f79b72ce",
-        "ask alice tea",
         "import_transcript TRANSCRIPT",
     ],
 )

@@ -125,16 +125,20 @@ def start(folder: Path, command: list[str], **wrong: str) -> subprocess.Complete
     )
 
 
-STARTS = pytest.mark.parametrize("command", [["manage.py", "check"], ["-c", "import memos_site.wsgi"]])
+COMMAND, SERVER = ["manage.py", "check"], ["-c", "import memos_site.wsgi"]
 
 
-@STARTS
 @pytest.mark.parametrize(
-    ("wrong", "expected", "hint"),
+    ("command", "wrong", "expected", "hint"),
     [
-        ({"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}, "memos.E004", "Unset MEMOS_DEBUG"),
-        ({"MEMOS_JOB_RETRY_SECONDS": "30", "MEMOS_JOB_TIMEOUT_SECONDS": "60"}, "memos.E009", "Raise the first"),
-        ({"MEMOS_POLICY_TTL_DAYS": "1", "MEMOS_POLICY_WORKING_MEMORY_HOURS": "99"}, "memos.E011", "Change it"),
+        (SERVER, {"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}, "memos.E004", "Unset MEMOS_DEBUG"),
+        (
+            COMMAND,
+            {"MEMOS_JOB_RETRY_SECONDS": "30", "MEMOS_JOB_TIMEOUT_SECONDS": "60"},
+            "memos.E009",
+            "Raise the first",
+        ),
+        (SERVER, {"MEMOS_POLICY_TTL_DAYS": "1", "MEMOS_POLICY_WORKING_MEMORY_HOURS": "99"}, "memos.E011", "Change it"),
     ],
 )
 def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
@@ -144,7 +148,7 @@ def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
     assert hint in done.stderr
 
 
-@STARTS
+@pytest.mark.parametrize("command", [COMMAND, SERVER])
 def test_it_starts_with_safe_settings(tmp_path, command):
     done = start(tmp_path, command)
     assert done.returncode == 0, done.stderr

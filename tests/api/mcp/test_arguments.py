@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memory.api.mcp.tool_arguments import read_arguments
 from memory.api.mcp.tools import CHATGPT_TOOLS, TOOLS
 from memory.models import Memory, Namespace
 from tests.api.mcp.client import message, use, work
@@ -70,6 +71,7 @@ RIGHT: dict[str, Any] = {
     "current": True,
     "reason": "why",
 }
+SOME_ID = "0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513"
 NOTHING = ("", " ", "\n", "null", "Null", "None", "undefined", None, [])
 
 
@@ -94,23 +96,38 @@ def forms_of(name: str, schema: dict[str, Any], value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("tool", [*TOOLS, *CHATGPT_TOOLS], ids=lambda tool: str(tool.name))
-def test_every_argument_of_every_tool_is_read_as_models_write_it(alice, remember, tool):
+def test_every_argument_of_every_tool_is_read_as_models_write_it(tool):
+    right = {"memory_id": SOME_ID, "id": SOME_ID, **RIGHT}
+    needed = {*tool.takes.get("required", ())}
+    wrong = []
+    for name, schema in tool.takes["properties"].items():
+        forms = forms_of(name, schema, right[name]) if name in right else []
+        wanted = read_arguments(tool.takes, {name: right.get(name)})
+        if name in FREE_TEXTS:
+            wrong += [(name, form) for form in forms if type(read_arguments(tool.takes, {name: form})[name]) is not str]
+        else:
+            wrong += [(name, form) for form in forms if read_arguments(tool.takes, {name: form}) != wanted]
+        if name not in needed and name != "namespace" and name not in FREE_TEXTS:
+            wrong += [(name, form) for form in NOTHING if read_arguments(tool.takes, {name: form}) != {}]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("tool", [*TOOLS, *CHATGPT_TOOLS], ids=lambda tool: str(tool.name))
+def test_every_tool_takes_its_arguments_as_text(alice, remember, tool):
     memory_id = remember(alice, "Ann likes oolong.", speaker="Ann", session="s1")
     right = {"memory_id": memory_id, "id": memory_id, **RIGHT}
-    properties, needed = tool.takes["properties"], {*tool.takes.get("required", ())}
-    needed |= {"add_memory": {"text"}, "update_memory": {"importance"}}.get(tool.name, set())
-    refused = []
-    for name, schema in properties.items():
-        others = {other: right[other] for other in needed if (other, name) != ("text", "messages")}
-        forms = forms_of(name, schema, right[name]) if name in right else []
-        if name not in needed and name != "messages":
-            forms += [form for form in NOTHING if name != "namespace" or not form]
-        for form in forms:
-            result = use(alice.client, tool.name, **{**others, name: form})
-            if result["isError"]:
-                refused.append((name, form, result["content"][0]["text"][:120]))
+    properties = {name: schema for name, schema in tool.takes["properties"].items() if name in right}
+    if "text" in properties:
+        properties.pop("messages", None)
+    texts = {
+        name: right[name] if schema["type"] == "string" else json.dumps(right[name])
+        for name, schema in properties.items()
+    }
 
-    assert refused == []
+    result = use(alice.client, tool.name, **texts)
+
+    assert not result["isError"], result["content"]
 
 
 def test_what_is_read_counts(alice, remember):
