@@ -13,6 +13,7 @@ from django_q.signing import SignedPackage
 
 from memory.enums import JobPriority, JobState
 from memory.models import Job
+from memory.postgresql import reach
 from memory.services.jobs import runner
 from memory.services.jobs.registry import find_task
 
@@ -26,7 +27,8 @@ def work_off() -> int:
     """Carries out what is due, of each priority in turn, until nothing is; returns how many jobs and runs."""
     count, clock = 0, ORM("memos")
     while True:
-        due = [priority for priority in JobPriority if Job.objects.due(priority, now=timezone.now()).exists()]
+        with reach.across_namespaces():
+            due = [priority for priority in JobPriority if Job.objects.due(priority, now=timezone.now()).exists()]
         runs = (clock.dequeue() or []) if clock.queue_size() else []
         if not due and not runs:
             return count

@@ -87,9 +87,9 @@ def test_a_query_is_one_tree_of_its_steps_and_statements(alice, remember, receiv
     }
     tree = receiver.below(root)
     steps = {span.name for span in tree if span.name.startswith("recall ")}
-    assert steps >= {f"recall {step}" for step in ("context", "lexical", "dense", "places", "fusion", "read", "store")}
-    [dense] = [span for span in tree if span.name == "recall dense"]
-    assert [attributes_of(span)["db.system"] for span in receiver.below(dense)] == ["postgresql"]
+    assert steps >= {f"recall {step}" for step in ("context", "words", "meaning", "fusion", "read", "store")}
+    [meaning] = [span for span in tree if span.name == "recall meaning"]
+    assert [attributes_of(span)["db.system"] for span in receiver.below(meaning)] == ["postgresql"]
     assert {attributes_of(span).get("db.system") for span in tree} >= {"postgresql", "redis"}
     events = AuditLog.objects.across_namespaces().filter(request_id=answer["X-Request-ID"])
     assert {event.details["trace_id"] for event in events} == {answer["X-Trace-ID"]}

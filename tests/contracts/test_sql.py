@@ -58,7 +58,6 @@ MEMORY_READERS = {
     "memory/services/index/erased.py": WITH_WRITE,
     "memory/services/index/missing_vectors.py": WITH_WRITE,
     "memory/services/index/recount.py": JOINED,
-    "memory/services/jobs/lag.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,
     "memory/services/memories/owners.py": JOINED,
     "memory/services/memories/retired.py": JOINED,
