@@ -9,12 +9,12 @@ import pytest
 from django.apps import apps
 from django.test import override_settings
 from django.utils import timezone
-from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 
 from memory import caches
 from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
 from memory.retrieval.arms import WordHits, dense, lexical
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.types import NewMemory, system_access
