@@ -13,11 +13,13 @@ from django.utils import timezone
 from memory import caches
 from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
-from memory.retrieval.arms import WordHits, dense, lexical
-from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval import candidates
+from memory.retrieval.arms import WordHits
+from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL, Found, read_features
+from memory.retrieval.question import Question
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
-from memory.types import NewMemory, system_access
+from memory.types import NewMemory, Scope, system_access
 from tests.vectorless import take_vectors
 
 UNKNOWN = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
@@ -115,9 +117,12 @@ def test_with_the_embedding_provider_away_it_says_so(alice, remember):
 
 def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, remember, monkeypatch):
     memory = remember(alice, "Ann moved to Lisbon.")
-    # As the cells of a large namespace may: the exact standing is right all the same.
-    monkeypatch.setattr(dense, "search", lambda *_, **__: [])
-    monkeypatch.setattr(lexical, "search", lambda *_, **__: WordHits([], 1.0, {}))
+    def find_nothing(scope: Scope, question: Question, *_: Any, **__: Any) -> Found:
+        ranks: dict[str, dict[str, int]] = {"dense": {}, "lexical": {}}
+        return Found(question, read_features(scope, question, []), WordHits([], 1.0, {}), ranks)
+
+    # As the index of a large namespace may: the exact standing is right all the same.
+    monkeypatch.setattr(candidates, "_find_by_sql", find_nothing)
 
     reason = why(alice, memory)["reason"]
 
