@@ -35,7 +35,7 @@ from memos_site.embedded.postgres import MOST_BUFFERS
 
 DECLARED = {setting.name: setting for setting in settings.env.declared}
 # Read by one command rather than by the settings.
-COMMAND_ONLY = {"MEMOS_ADMIN_USER", "MEMOS_ADMIN_PASSWORD"}
+COMMAND_ONLY = {"MEMOS_ADMIN_PASSWORD"}
 # Read by the PostgreSQL image; POSTGRES_HOST by deploy/make_secrets.py.
 POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POSTGRES_HOST"}
 # Read by deploy/make_secrets.py.
@@ -45,7 +45,7 @@ COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL"}
 # Fixed by the image, given to the service `secrets`, or never on where others reach the server.
 NOT_PASSED = {
     *("MEMOS_DATA_DIR", "MEMOS_HOST", "MEMOS_PORT", "MEMOS_MODEL_DIR"),
-    *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON", "MEMOS_HF_IDLE_SECONDS"),
+    *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON"),
     *("MEMOS_DEBUG", "MEMOS_ANONYMOUS"),
 }
 # Of PostgreSQL as `make run` starts it, on one small machine.

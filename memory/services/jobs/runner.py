@@ -1,8 +1,8 @@
 """Claims jobs and carries them out: a heartbeat moves while a job runs, and its end or its error is recorded.
 
 The job's row is the queue. A claim takes the next due job of a priority, of each namespace in turn, so one that has
-queued thousands delays another's first job by one of its own. A job whose heartbeat stops becomes due again; after
-MEMOS_JOB_ATTEMPTS it is failed and keeps its input.
+queued thousands delays another's first job by one of its own. A job whose heartbeat stops becomes due again; after the
+last attempt it is failed and keeps its input.
 """
 
 from __future__ import annotations

@@ -62,12 +62,9 @@ class Refresh:
 
 
 def read_refresh_settings() -> Refresh:
-    """What the settings say, for namespaces without a policy of their own."""
-    return _refresh(
-        settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
-        settings.MEMOS_SUMMARY_REFRESH_TOKENS,
-        settings.MEMOS_SUMMARY_IDLE_SECONDS,
-    )
+    """What MEMOS_POLICY says, for namespaces without a policy of their own."""
+    policy = settings.MEMOS_POLICY
+    return _refresh(policy["summary.messages"], policy["summary.tokens"], policy["summary.idle_seconds"])
 
 
 def refresh_of(namespace_id: int) -> Refresh:
@@ -86,7 +83,7 @@ def request_if_due(
     """Queues a summary when the session has none yet, or when it is due again; call it inside a transaction.
 
     Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
-    nobody fulfilled is void after MEMOS_SUMMARY_LOCK_SECONDS.
+    nobody fulfilled is void after half a minute.
     """
     sessions = Session.objects.in_scope(scope).filter(name=session)
     if has_summary:
