@@ -23,6 +23,7 @@ _FIXED: Final = {
     "data sets are in `datasets` in MEMOS_DATA_DIR": "MEMOS_EVALUATION_DIR",
     "a file may be three quarters of MEMOS_MAX_BODY_BYTES": "MEMOS_FILE_MAX_BYTES",
     "a failed job waits half as long again as MEMOS_JOB_TIMEOUT_SECONDS": "MEMOS_JOB_RETRY_SECONDS",
+    "no replica is read from": "DATABASE_REPLICA_URL",
     "the records of reads never wait for the disk": "MEMOS_DURABLE_READS",
 }
 # What became of each, as the end of a sentence.

@@ -101,13 +101,6 @@ DATABASE_URL = env.text(
     secret=True,
     shown="embedded",
 )
-DATABASE_REPLICA_URL = env.text(
-    "DATABASE_REPLICA_URL",
-    "",
-    "A streaming replica (hot standby) of that database, with the same login. Reads that may lag go to it, and "
-    "searches once it has what the caller wrote. Empty: there is none.",
-    secret=True,
-)
 REDIS_URL = env.text(
     "REDIS_URL",
     _runtime.get("REDIS_URL", ""),
@@ -689,7 +682,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "ops.middleware.StaffLoginMiddleware",
-    "ops.middleware.StaffWriteMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # Last: puts the page of a lock-out in place of the form's answer.
@@ -727,21 +719,6 @@ DATABASES = {
         "TEST": {"NAME": "test_memos"},
     }
 }
-if DATABASE_REPLICA_URL:
-    _replica = dj_database_url.parse(DATABASE_REPLICA_URL, conn_max_age=600)
-    # The replica is never written to, even after a promotion; and waiting for it is kept short.
-    _replica_waits = {"connect_timeout": 2, "tcp_user_timeout": 3000, "keepalives_idle": 5, "keepalives_interval": 2}
-    DATABASES["replica"] = {
-        **_replica,
-        "ENGINE": "memory.postgresql",
-        "OPTIONS": {
-            **_replica_waits,
-            "options": "-c default_transaction_read_only=on",
-            **_replica.get("OPTIONS", {}),
-            "prepare_threshold": 5,
-        },
-        "TEST": {"MIRROR": "default"},
-    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _redis = {

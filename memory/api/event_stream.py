@@ -126,7 +126,7 @@ def respond(
 
 
 def give_connection_back() -> None:
-    """Closes this thread's connections to the database and its replica; the next use makes others."""
+    """Closes this thread's connections to the database; the next use makes others."""
     # A test's transaction is its own.
     if not connection.in_atomic_block:
         for one in connections.all(initialized_only=True):

@@ -152,6 +152,7 @@ def test_it_starts_with_safe_settings(tmp_path, command):
 
 @STARTS
 def test_it_starts_with_a_setting_of_a_former_version_and_says_so(tmp_path, command):
-    done = start(tmp_path, command, MEMOS_TOKENIZER="o200k_base")
+    done = start(tmp_path, command, MEMOS_TOKENIZER="o200k_base", DATABASE_REPLICA_URL="postgresql://n@localhost/n")
     assert done.returncode == 0, done.stderr
     assert "MEMOS_TOKENIZER is no longer a setting: its value is fixed." in done.stderr
+    assert "DATABASE_REPLICA_URL is no longer a setting: no replica is read from." in done.stderr
