@@ -3,7 +3,7 @@
     .venv/bin/python bench/cube_files.py --memories 100000
 
 On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched by
-comparing every vector, and then by HNSW indexes (beyond MEMOS_LARGE_NAMESPACE_MEMORIES only).
+comparing every vector, and then by HNSW indexes (of large namespaces only).
 """
 
 from __future__ import annotations

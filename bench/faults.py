@@ -43,10 +43,6 @@ DISK_MIB = 3000
 SETTINGS = {
     # A job whose worker was killed must be taken up while somebody still watches.
     "MEMOS_JOB_TIMEOUT_SECONDS": "20",
-    "MEMOS_JOB_RETRY_SECONDS": "30",
-    "MEMOS_SUMMARY_LOCK_SECONDS": "10",
-    # An erasure's wait for parts that are away must not count against a job that was killed four times.
-    "MEMOS_JOB_ATTEMPTS": "25",
 }
 
 

@@ -136,7 +136,7 @@ def ingest(node: Client, namespace: str, text: str) -> float:
 def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
     """Milliseconds by namespace, at each server; the ratio of the medians, and those of each round.
 
-    A question that one of the two could not answer in time (MEMOS_SEARCH_TIMEOUT_MS) is left out, and counted there.
+    A question that one of the two could not answer in time is left out, and counted there.
     """
     ended = {name: [0, 0] for name in [*NAMESPACES, "ingest"]}
     taken = {name: [[], []] for name in [*NAMESPACES, "ingest"]}  # type: dict[str, list[list[list[float]]]]

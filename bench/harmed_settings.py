@@ -1,4 +1,4 @@
-"""The settings of MemOS with a clock that bench/faults.py sets: what Django and MemOS call now is off by seconds.
+"""The settings of MemOS under the harm of bench/faults.py. What Django and MemOS call now is off by seconds.
 
 The number of seconds is in the file that FAULTS_CLOCK names. `timezone.now` is where all of MemOS reads the time.
 PostgreSQL, Valkey and waiting (`time.monotonic`) go on undisturbed.
@@ -15,6 +15,10 @@ from django.utils import timezone
 from memos_site.settings import *  # noqa: F403 - these are the settings
 
 _FILE = Path(os.environ["FAULTS_CLOCK"])
+
+MEMOS_SUMMARY_LOCK_SECONDS = 10
+# An erasure's wait for parts that are away must not count against a job that was killed four times.
+MEMOS_JOB_ATTEMPTS = 25
 
 
 def now() -> datetime:

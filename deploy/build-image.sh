@@ -3,10 +3,14 @@
 #
 #   deploy/build-image.sh [VERSION]
 #
-# PIP_INDEX_URL=… takes Python packages from a mirror.
+# PIP_INDEX_URL=… takes Python packages from a mirror; WITH_TELEMETRY=1 and others: see the Dockerfile.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version="${1:-$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)}"
-docker build --pull --build-arg "PIP_INDEX_URL=${PIP_INDEX_URL:-}" --tag "memos:$version" .
+arguments=()
+for name in PIP_INDEX_URL WITH_DOCUMENTS WITH_TELEMETRY WITH_ACTIVATION WITH_TRAIN; do
+    [ -z "${!name:-}" ] || arguments+=(--build-arg "$name=${!name}")
+done
+docker build --pull "${arguments[@]}" --tag "memos:$version" .
 echo "Built memos:$version. Start it: MEMOS_VERSION=$version docker compose -f docker-compose.1panel.yml up -d"

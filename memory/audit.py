@@ -21,6 +21,9 @@ from memory.postgresql.reach import NO_NAMESPACE
 from memory.text.json_values import encode
 from memory.types import Scope
 
+# PostgreSQL's `synchronous_commit` for a transaction that records a read: a crash of the database may lose the records
+# of the last second's. What is ingested always waits for the disk.
+COMMIT_OF_READS = "off"
 _ID_CHARS = 36
 
 
@@ -55,20 +58,15 @@ FROM commit RETURNING id
 
 
 def record_read(scope: Scope, event: str, *, details: Mapping[str, Any], now: datetime) -> None:
-    """Appends one event of a read, which waits for the disk only with MEMOS_DURABLE_READS."""
+    """Appends one event of a read, which does not wait for the disk."""
     event_fields = fields(scope, event, details=details, now=now)
     parameters = {
         **event_fields,
         "id": new_id(),
         "details": encode(event_fields["details"]).decode(),
-        "commit": commit_of_reads(),
+        "commit": COMMIT_OF_READS,
     }
     fetch(_RECORD_READ, parameters, prepared=True)
-
-
-def commit_of_reads() -> str | None:
-    """PostgreSQL's `synchronous_commit` for a transaction that records a read; None: as the server has it."""
-    return None if settings.MEMOS_DURABLE_READS else "off"
 
 
 def hash_words(scope: Scope, kind: str, words: str) -> str:

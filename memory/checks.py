@@ -13,16 +13,11 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from memory.conf import UNSAFE
 from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.governance.policy import contradictions
-from memory.policy_values import BY_KEY
 from memory.providers.chat.presets import PRESETS
 from memory.providers.chat.registry import is_model_name, missing_setting, resolve_model
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
-
-# An issuer signs by these with a key that it shares with no one.
-SIGNING_ALGORITHMS = frozenset(
-    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(),
-)
+from memory.removed_settings import FIXED, POLICY_KEYS
 
 
 @register(Tags.compatibility)
@@ -48,35 +43,57 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_unknown_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A variable that looks like a setting and is none, as a misspelt one is."""
+    """A variable that looks like a setting and is none, as a misspelt one is, or one that a former version had."""
     return [
-        Warning(
-            f"{name} is no setting and has no effect.",
-            hint=f"{name}: did you mean {nearest}?" if nearest else f"Unset {name}: .env.example lists all settings.",
-            id="memos.W006",
-        )
+        _no_longer(name) if name in FIXED else _unknown(name, nearest)
         for name, nearest in settings.MEMOS_UNKNOWN.items()
+        if name not in POLICY_KEYS
+    ]
+
+
+def _no_longer(name: str) -> Warning:
+    return Warning(f"{name} is no longer a setting: {FIXED[name]}.", hint=f"Unset {name}.", id="memos.W007")
+
+
+def _unknown(name: str, nearest: str) -> Warning:
+    return Warning(
+        f"{name} is no setting and has no effect.",
+        hint=f"{name}: did you mean {nearest}?" if nearest else f"Unset {name}: .env.example lists all settings.",
+        id="memos.W006",
+    )
+
+
+@register(UNSAFE)
+def check_former_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A value of the policy under a former name: without it, text would be kept or sent where it must not."""
+    return [
+        Error(
+            f"{name} is no longer a setting: the values of the policy are in MEMOS_POLICY.",
+            hint=f"Write {POLICY_KEYS[name]}=… into MEMOS_POLICY (key=value, with commas between), and unset {name}.",
+            id="memos.E015",
+        )
+        for name in settings.MEMOS_UNKNOWN
+        if name in POLICY_KEYS
     ]
 
 
 @register(UNSAFE)
 def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A setting that names a model in another form than `provider/model`, or of no provider."""
-    named = {purpose: f"MEMOS_LLM_{purpose.upper()}_MODEL" for purpose in CHAT_PURPOSES}
     return [
         Error(
-            f"{setting}={getattr(settings, setting)!r} names no model of a provider.",
+            f"MEMOS_POLICY: {key}={value} names no model of a provider.",
             hint=f"Write `provider/model`, with a provider of {', '.join(PRESETS)}.",
             id="memos.E012",
         )
-        for purpose, setting in named.items()
-        if (value := getattr(settings, setting)) and not is_model_name(value)
+        for key in (f"models.{purpose}" for purpose in CHAT_PURPOSES)
+        if (value := str(settings.MEMOS_POLICY[key])) and not is_model_name(value)
     ]
 
 
 @register(UNSAFE)
 def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """An issuer of OAuth tokens whose tokens could not be checked, or could be forged."""
+    """An issuer of OAuth tokens whose tokens could be forged."""
     issuer = settings.MEMOS_OAUTH_ISSUER
     if not issuer:
         return []
@@ -89,10 +106,6 @@ def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         )
         if not _is_safe_address(value)
     ]
-    if unsafe := sorted(set(settings.MEMOS_OAUTH_ALGORITHMS) - SIGNING_ALGORITHMS):
-        choices = ", ".join(sorted(SIGNING_ALGORITHMS))
-        said = f"MEMOS_OAUTH_ALGORITHMS has {', '.join(unsafe)}, by which whoever checks tokens could make them."
-        wrong.append(("MEMOS_OAUTH_ALGORITHMS", said, f"some of {choices}"))
     return [
         Error(said, hint=f"Set {name} to {wanted}, or unset MEMOS_OAUTH_ISSUER.", id="memos.E013")
         for name, said, wanted in wrong
@@ -227,16 +240,7 @@ def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
 def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Values that are right by themselves and wrong together."""
     found: list[CheckMessage] = []
-    retry, timeout = settings.MEMOS_JOB_RETRY_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS
-    if retry <= timeout:
-        found.append(
-            Error(
-                f"MEMOS_JOB_RETRY_SECONDS={retry} must be more than MEMOS_JOB_TIMEOUT_SECONDS={timeout}, or a slow job "
-                "would run twice at once.",
-                hint="Raise the first or lower the second.",
-                id="memos.E009",
-            )
-        )
+    timeout = settings.MEMOS_JOB_TIMEOUT_SECONDS
     if settings.MEMOS_LLM_ENABLED and timeout / 2 < settings.MEMOS_LLM_TIMEOUT_SECONDS:
         found.append(
             Error(
@@ -254,14 +258,13 @@ def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="memos.E014",
             )
         )
-    policy = {**settings.MEMOS_POLICY, "summary.messages": settings.MEMOS_SUMMARY_REFRESH_MESSAGES}
     found.extend(
         Error(
-            f"{BY_KEY[key].setting} (policy `{key}`) {problem}",
+            f"MEMOS_POLICY: {key} {problem}",
             hint="Change it, or the value that it names.",
             id="memos.E011",
         )
-        for key, problem in contradictions(policy).items()
+        for key, problem in contradictions(settings.MEMOS_POLICY).items()
     )
     return found
 

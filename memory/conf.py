@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from memory.removed_settings import FIXED
+
 # The tag of system checks of settings that are unsafe or wrong together: with an error neither manage.py nor the web
 # server starts.
 UNSAFE = "memos_unsafe"
 
 PREFIX = "MEMOS_"
+FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 # Names under PREFIX that others than the server read: clients, the Compose files, and programs that measure.
 _NOT_OF_THE_SERVER = frozenset(
     "MEMOS_URL MEMOS_API_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
@@ -49,15 +52,14 @@ def describe(choices: Mapping[str, str]) -> str:
 class Environment:
     """Typed readers over a mapping of environment variables.
 
-    `declared` remembers the settings in their order, `given` the names of those that the environment sets, `known` all
-    names that are read, older ones and those of files among them.
+    `declared` remembers the settings in their order, `known` all names that are read, older ones and those of files
+    among them.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values = os.environ if values is None else values
         self._section = "General"
         self.declared: list[Setting] = []
-        self.given: set[str] = set()
         self.known: set[str] = set()
 
     def section(self, title: str) -> None:
@@ -65,11 +67,12 @@ class Environment:
         self._section = title
 
     def find_unknown(self) -> dict[str, str]:
-        """Variables that begin with MEMOS_ and that nothing reads, each with the nearest setting ("": none is near).
+        """Variables that nothing reads and that begin with MEMOS_ or were settings once, each with the nearest setting
+        ("": none is near).
 
         Belongs behind the last declaration.
         """
-        unknown = [name for name in self._values if name.upper().startswith(PREFIX)]
+        unknown = [name for name in self._values if name.upper().startswith(PREFIX) or name in FIXED]
         return {
             name: self._find_nearest(name)
             for name in sorted(unknown)
@@ -108,12 +111,9 @@ class Environment:
         value = self._read(name, "0 \\| 1", "1" if default else "0", help)
         if value is None:
             return default
-        lowered = value.strip().lower()
-        if lowered in ("1", "true", "yes", "on"):
-            return True
-        if lowered in ("0", "false", "no", "off"):
-            return False
-        raise ConfigurationError(f"{name}={value!r} is not a yes or a no: use 1 or 0")
+        if (read := FLAGS.get(value.strip().lower())) is None:
+            raise ConfigurationError(f"{name}={value!r} is not a yes or a no: use 1 or 0")
+        return read
 
     def integer(
         self,
@@ -176,8 +176,6 @@ class Environment:
         self.declared.append(Setting(name, kind, default, shown, self._section, secret))
         self.known |= {name, *([alias] if alias else []), *([f"{name}_FILE"] if secret else [])}
         value = self._values.get(name) or (self._values.get(alias) if alias else None)
-        if value:
-            self.given.add(name)
         file = self._values.get(f"{name}_FILE")
         if secret and file:
             if value:

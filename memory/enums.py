@@ -847,7 +847,7 @@ class ErrorCode(TextChoices):
     OVERLOADED = "overloaded", "too many large requests at once"
     DATABASE_UNAVAILABLE = "database_unavailable", "PostgreSQL does not answer"
     DEADLINE_EXCEEDED = "deadline_exceeded", "the request took longer than MEMOS_REQUEST_SECONDS"
-    SEARCH_TIMEOUT = "search_timeout", "a search took longer than MEMOS_SEARCH_TIMEOUT_MS"
+    SEARCH_TIMEOUT = "search_timeout", "a search took longer than it may"
     EMBEDDING_UNAVAILABLE = "embedding_unavailable", "the embedding model does not answer"
     RERANK_UNAVAILABLE = "rerank_unavailable", "the reranker does not answer"
     LLM_UNAVAILABLE = "llm_unavailable", "the language model does not answer"

@@ -66,7 +66,7 @@ class InvalidInput(MemosError):
 
 
 class FileTooLarge(MemosError):
-    """A file that is sent has more bytes than MEMOS_FILE_MAX_BYTES."""
+    """A file that is sent has more bytes than a file may have."""
 
     status = 413
     code = ErrorCode.PAYLOAD_TOO_LARGE.value
@@ -106,7 +106,7 @@ class DeadlineExceeded(MemosError):
 
 
 class SearchTimedOut(MemosError):
-    """A statement of a search ran longer than MEMOS_SEARCH_TIMEOUT_MS."""
+    """A statement of a search took longer than a search may."""
 
     status = 503
     code = ErrorCode.SEARCH_TIMEOUT.value

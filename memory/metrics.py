@@ -59,15 +59,6 @@ PREFERENCES = Counter(
 
 DELIVERIES = Counter("memos_webhook_deliveries_total", "Attempts to deliver to a webhook, by outcome", ["outcome"])
 
-REPLICA_READS = Counter(
-    "memos_replica_reads_total", "Reads that the replica may answer, by who did, or why it was the primary", ["outcome"]
-)
-
-
-def count_replica_read(outcome: str) -> None:
-    """Counts one read: by the replica, or, by the primary, behind, replica_away, redis_away or repeated."""
-    REPLICA_READS.labels(outcome).inc()
-
 
 def count_facts(*, stored: int, merged: int, refused: Mapping[FactRefusal, int]) -> None:
     """Counts the facts of one batch: stored, there already, and refused by reason."""

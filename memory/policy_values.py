@@ -1,20 +1,25 @@
-"""The values that govern a namespace, each declared once: its unit, range, default, words and name in the environment.
+"""The values that govern a namespace, each declared once: its key, unit, range, default and words.
 
-The settings read them from the environment, before anything of Django is there; `governance/policy.py` decides by them.
+The settings read them from MEMOS_POLICY, before anything of Django is there; `governance/policy.py` decides by them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memory.conf import ConfigurationError, Environment
+from memory.conf import FLAGS, ConfigurationError
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 from memory.text.zones import DEFAULT_ZONE, problem_of_zone
 
 Value = bool | int | float | str
+
+# The setting that gives values of the policy for all namespaces.
+SETTING: Final = "MEMOS_POLICY"
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 # A provider and a model, whose name may have slashes of its own.
 MODEL_NAME = re.compile(r"[a-z]{1,40}/[^\s/\x00-\x1f][^\s\x00-\x1f]{0,199}")
@@ -24,7 +29,7 @@ RELEVANCE_FLOOR = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One governed value. `choices` for words; `minimum`..`maximum` for numbers; `setting` is its environment name.
+    """One governed value. `choices` for words; `minimum`..`maximum` for numbers.
 
     A word without choices is the name of a time zone (`is_zone`) or of a model, `provider/model`, or "" for the one of
     the settings.
@@ -37,7 +42,6 @@ class Knob:
     choices: tuple[str, ...] = ()
     minimum: float = 0.0
     maximum: float = 0.0
-    setting: str = ""
     is_zone: bool = False
 
     @property
@@ -85,25 +89,20 @@ class Knob:
             return Sentence(_("must be %(range)s %(unit)s."), range=self.range, unit=self.unit)
         return Sentence(_("must be %(range)s."), range=self.range)
 
-    def read(self, env: Environment) -> Value:
-        """The value that the environment gives, or the default; declares the setting."""
-        help_text = f"`{self.key}`: {self.help}"
+    def read(self, word: str) -> Value:
+        """The value that `word` of MEMOS_POLICY says. Raises ConfigurationError."""
+        value: Value = word
         if isinstance(self.default, bool):
-            return env.flag(self.setting, self.default, help_text)
-        if isinstance(self.default, str):
-            shown = "MEMOS_LLM_MODEL" if self.is_model else None
-            value = env.text(self.setting, self.default, help_text, choices=self.choices, shown=shown)
-            if self.is_zone and (problem := problem_of_zone(value)):
-                raise ConfigurationError(f"{self.setting}={value!r} {problem}")
-            return value
-        if isinstance(self.default, float):
-            return env.number(self.setting, self.default, help_text, minimum=self.minimum, maximum=self.maximum)
-        return env.integer(self.setting, self.default, help_text, minimum=int(self.minimum), maximum=int(self.maximum))
+            value = FLAGS.get(word.lower(), word)
+        elif not isinstance(self.default, str) and _NUMBER.fullmatch(word):
+            value = float(word) if self.fractional or not word.lstrip("-").isdigit() else int(word)
+        if problem := self.problem_of(value):
+            raise ConfigurationError(f"{SETTING}: {self.key}={word} {problem}")
+        return value
 
 
 def _knob(key: str, default: Value, help: str, unit: str = "", **options: Any) -> Knob:
-    setting = options.pop("setting", f"MEMOS_POLICY_{key.upper().replace('.', '_')}")
-    return Knob(key, default, Sentence(help), Sentence(unit), setting=setting, **options)
+    return Knob(key, default, Sentence(help), Sentence(unit), **options)
 
 
 _DAYS: Final[dict[str, Any]] = {"unit": _("days"), "maximum": 36_500}
@@ -235,7 +234,6 @@ KNOBS: tuple[Knob, ...] = (
         _("messages"),
         minimum=1,
         maximum=1000,
-        setting="MEMOS_SUMMARY_REFRESH_MESSAGES",
     ),
     _knob(
         "summary.tokens",
@@ -244,7 +242,6 @@ KNOBS: tuple[Knob, ...] = (
         _("tokens"),
         minimum=1,
         maximum=1_000_000,
-        setting="MEMOS_SUMMARY_REFRESH_TOKENS",
     ),
     _knob(
         "summary.idle_seconds",
@@ -252,7 +249,6 @@ KNOBS: tuple[Knob, ...] = (
         _("silence after which a summary takes in the last few new messages; 0: never."),
         _("seconds"),
         maximum=31_536_000,
-        setting="MEMOS_SUMMARY_IDLE_SECONDS",
     ),
     _knob(
         "working_memory.hours",
@@ -262,14 +258,13 @@ KNOBS: tuple[Knob, ...] = (
         minimum=1,
         maximum=8760,
     ),
-    _knob("models.answer", "", _("model that answers."), setting="MEMOS_LLM_ANSWER_MODEL"),
-    _knob("models.summarise", "", _("model that writes summaries."), setting="MEMOS_LLM_SUMMARISE_MODEL"),
-    _knob("models.extract", "", _("model that reads names and facts."), setting="MEMOS_LLM_EXTRACT_MODEL"),
+    _knob("models.answer", "", _("model that answers.")),
+    _knob("models.summarise", "", _("model that writes summaries.")),
+    _knob("models.extract", "", _("model that reads names and facts.")),
     _knob(
         "models.judge",
         "",
         _("model that judges updates and suspected texts."),
-        setting="MEMOS_LLM_JUDGE_MODEL",
     ),
     _knob("quota.memories", 0, _("memories that the namespace may hold; 0: no limit."), _("memories"), maximum=10**12),
     _knob("quota.writes_per_day", 0, _("memories that a day may add; 0: no limit."), _("memories"), maximum=10**12),
@@ -285,3 +280,11 @@ KNOBS: tuple[Knob, ...] = (
     _knob("budget.hard_tokens", 0, _("the same as budget.hard_usd, in tokens."), **_TOKENS),
 )
 BY_KEY = {knob.key: knob for knob in KNOBS}
+DEFAULTS: dict[str, Value] = {knob.key: knob.default for knob in KNOBS}
+
+
+def read_policy(given: Mapping[str, str]) -> dict[str, Value]:
+    """The values of MEMOS_POLICY by key. Raises ConfigurationError for an unknown key or a value out of range."""
+    for key in given.keys() - BY_KEY.keys():
+        raise ConfigurationError(f"{SETTING}: {key!r} is no value of the policy; they are: {', '.join(BY_KEY)}")
+    return {key: BY_KEY[key].read(word) for key, word in given.items()}

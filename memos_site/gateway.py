@@ -1,6 +1,6 @@
 """Receives whole requests, and has threads answer them: between the web server (ASGI) and Django (WSGI).
 
-A thread waits for no client to send: the event loop receives head and body, within MEMOS_RECEIVE_SECONDS and up to
+A thread waits for no client to send: the event loop receives head and body, within half a minute and up to
 MEMOS_MAX_BODY_BYTES, before one is needed. A stream is made by its thread piece by piece, at the pace of its client,
 and is closed as soon as that leaves.
 """
@@ -101,7 +101,7 @@ class Gateway:
 
 
 _TOO_LARGE = "The body has more than %d bytes (MEMOS_MAX_BODY_BYTES). Send fewer items a batch."
-_TOO_SLOW = "The request did not arrive within %d seconds (MEMOS_RECEIVE_SECONDS). Send it faster, or send fewer items."
+_TOO_SLOW = "The request did not arrive within %d seconds. Send it faster, or send fewer items."
 _NO_ROOM = "There is no room for another large body. Try again in a moment."
 
 

@@ -20,6 +20,9 @@ from memory.conf import ConfigurationError
 from memos_site import runtime
 from memos_site.first_start import StartSettings
 
+# After so many seconds without a request the process of the provider `hf` ends, and frees its memory.
+HF_IDLE_SECONDS = 600.0
+
 
 def main() -> int:
     """Return the exit status."""
@@ -75,7 +78,7 @@ def _read_settings() -> StartSettings:
         settings.MEMOS_DEMO,
         settings.LOGGING,
         embedding,
-        settings.MEMOS_HF_IDLE_SECONDS,
+        HF_IDLE_SECONDS,
     )
 
 

@@ -13,7 +13,7 @@ import dj_database_url
 from memory.api.route_tags import ROUTE_TAGS
 from memory.conf import ConfigurationError, Environment, describe
 from memory.model_prices import read_prices
-from memory.policy_values import BY_KEY, KNOBS
+from memory.policy_values import DEFAULTS, read_policy
 from memory.providers.embedding import PROVIDERS as EMBEDDING_PROVIDERS
 from memory.providers.rerank import OFF as NO_RERANKER
 from memory.providers.rerank import PROVIDERS as RERANKERS
@@ -84,14 +84,6 @@ MEMOS_WEB_THREADS = env.integer(
     minimum=1,
     maximum=64,
 )
-MEMOS_STREAM_THREADS = env.integer(
-    "MEMOS_STREAM_THREADS",
-    64,
-    "Streams, answers of a model and waits that a web server process may have under way at once; the next is answered "
-    "503 `too_many_streams`.",
-    minimum=1,
-    maximum=512,
-)
 
 MEMOS_TELEMETRY = env.flag(
     "MEMOS_TELEMETRY",
@@ -109,25 +101,12 @@ DATABASE_URL = env.text(
     secret=True,
     shown="embedded",
 )
-DATABASE_REPLICA_URL = env.text(
-    "DATABASE_REPLICA_URL",
-    "",
-    "A streaming replica (hot standby) of that database, with the same login. Reads that may lag go to it, and "
-    "searches once it has what the caller wrote. Empty: there is none.",
-    secret=True,
-)
 REDIS_URL = env.text(
     "REDIS_URL",
     _runtime.get("REDIS_URL", ""),
     "Redis or Valkey, as `redis://host:6379/0`. Empty: `make run` starts its own.",
     secret=True,
     shown="embedded",
-)
-MEMOS_WINDOW_MESSAGES = env.integer(
-    "MEMOS_WINDOW_MESSAGES", 20, "Messages that the session window (L1) keeps.", minimum=1, maximum=1000
-)
-MEMOS_WINDOW_TTL_SECONDS = env.integer(
-    "MEMOS_WINDOW_TTL_SECONDS", 3600, "Seconds after its last message that a session window lives.", minimum=1
 )
 
 # --- Access ------------------------------------------------------------------------------------------------------
@@ -150,13 +129,6 @@ MEMOS_MAX_UPLOAD_BYTES = env.integer(
     "together until they are imported or loaded; all of a namespace's have four times that. They lie in the database.",
     minimum=1,
 )
-MEMOS_RECEIVE_SECONDS = env.integer(
-    "MEMOS_RECEIVE_SECONDS",
-    30,
-    "Seconds in which a whole request, headers and body, must arrive; then it is answered 408.",
-    minimum=1,
-    maximum=600,
-)
 MEMOS_REQUEST_SECONDS = env.integer(
     "MEMOS_REQUEST_SECONDS",
     60,
@@ -173,20 +145,10 @@ MEMOS_STREAMS_PER_KEY = env.integer(
     minimum=1,
     maximum=512,
 )
-MEMOS_IDEMPOTENCY_HOURS = env.integer(
-    "MEMOS_IDEMPOTENCY_HOURS", 24, "Hours that an Idempotency-Key is remembered.", minimum=1, maximum=24 * 365
-)
 MEMOS_METRICS_PUBLIC = env.flag(
     "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
 )
 
-MEMOS_MCP_RESULT_CHARS = env.integer(
-    "MEMOS_MCP_RESULT_CHARS",
-    25_000,
-    "Characters that an answer at `/mcp` may have. What is longer comes as previews with ids, and in pages.",
-    minimum=4_000,
-    maximum=1_000_000,
-)
 MEMOS_OAUTH_ISSUER = env.text(
     "MEMOS_OAUTH_ISSUER",
     "",
@@ -201,9 +163,6 @@ MEMOS_OAUTH_AUDIENCE = env.text(
 MEMOS_OAUTH_JWKS_URL = env.text(
     "MEMOS_OAUTH_JWKS_URL", "", "Where the issuer lists its keys. Empty: where its own metadata say."
 )
-MEMOS_OAUTH_ALGORITHMS = env.words(
-    "MEMOS_OAUTH_ALGORITHMS", "RS256,ES256", "Algorithms that a token may be signed with."
-)
 MEMOS_OAUTH_NAMESPACES_CLAIM = env.text(
     "MEMOS_OAUTH_NAMESPACES_CLAIM",
     "memos_namespaces",
@@ -211,20 +170,8 @@ MEMOS_OAUTH_NAMESPACES_CLAIM = env.text(
     "`memos:read`, `memos:write` and `memos:admin` in `scope` or `scp`.",
 )
 
-MEMOS_ADMIN_USER = env.text("MEMOS_ADMIN_USER", "admin", "Name of the staff login that the first start makes.")
 MEMOS_ADMIN_PASSWORD = env.text(
     "MEMOS_ADMIN_PASSWORD", "", "Its password.", secret=True, shown="made and shown by the first start"
-)
-MEMOS_LOGIN_FAILURES = env.integer(
-    "MEMOS_LOGIN_FAILURES",
-    10,
-    "Failed sign-ins after which an account, or an address, is refused for a while. `manage.py axes_reset_username "
-    "NAME` opens it at once.",
-    minimum=3,
-    maximum=1000,
-)
-MEMOS_LOGIN_LOCK_MINUTES = env.integer(
-    "MEMOS_LOGIN_LOCK_MINUTES", 15, "Minutes that it is refused, and that a failure counts.", minimum=1, maximum=1440
 )
 MEMOS_PROXIES = env.integer(
     "MEMOS_PROXIES",
@@ -300,45 +247,13 @@ MEMOS_MODEL_DIR = Path(
 
 # --- Retrieval ---------------------------------------------------------------------------------------------------
 env.section("Retrieval")
-MEMOS_TOKENIZER = env.text(
-    "MEMOS_TOKENIZER", "o200k_base", "Encoding that tokens are counted with.", choices=("o200k_base", "cl100k_base")
-)
 MEMOS_PACK_MAX_TOKENS = env.integer(
     "MEMOS_PACK_MAX_TOKENS",
     0,
     "Tokens that the text of a context pack may have where a query names no `max_tokens`; 0 is no limit.",
     maximum=200_000,
 )
-MEMOS_ANSWER_SOURCE_TOKENS = env.integer(
-    "MEMOS_ANSWER_SOURCE_TOKENS",
-    4000,
-    "Tokens of what was found that a model which answers is given.",
-    minimum=100,
-    maximum=200_000,
-)
 
-MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
-    "MEMOS_LARGE_NAMESPACE_MEMORIES",
-    10_000,
-    "Memories above which a namespace is large: the worker makes an HNSW index of its vectors and counts its common "
-    "words, and a search follows the index and looks at the rarer words first. Below, every search is exact.",
-    minimum=1,
-)
-MEMOS_HNSW_NAMESPACES = env.integer(
-    "MEMOS_HNSW_NAMESPACES",
-    8,
-    "Large namespaces that may have an HNSW index of pgvector, the largest first; the vectors of others are all "
-    "compared. 0: none. Every statement about vectors considers each of them, and writes into its namespace are "
-    "slower.",
-    maximum=1_000,
-)
-MEMOS_HNSW_BUILD_MB = env.integer(
-    "MEMOS_HNSW_BUILD_MB",
-    512,
-    "Memory that PostgreSQL may use while it builds an HNSW index, one at a time; what is beyond makes it much slower.",
-    minimum=16,
-    maximum=1_000_000,
-)
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
     24,
@@ -346,20 +261,7 @@ MEMOS_COLUMNS_MB = env.integer(
     "is answered by arithmetic instead of SQL. A thousand memories take 1.5 to 2.5 with vectors of 384 dimensions, 7 "
     "to 8 with 3,072; of a namespace that has no room by itself SQL answers. 0: SQL answers always.",
 )
-MEMOS_SEARCH_TIMEOUT_MS = env.integer(
-    "MEMOS_SEARCH_TIMEOUT_MS",
-    2000,
-    "Milliseconds after which PostgreSQL ends a statement of a search; the answer is then 503 `search_timeout`.",
-    minimum=10,
-    maximum=600_000,
-)
 
-MEMOS_DURABLE_READS = env.flag(
-    "MEMOS_DURABLE_READS",
-    False,
-    "Answer a query only when its record (the pack and the audit events) is on the disk. Without, a crash of the "
-    "database server may lose the records of the last second's queries; what is ingested always waits for the disk.",
-)
 
 # --- Reranking ---------------------------------------------------------------------------------------------------
 env.section("Reranking")
@@ -384,22 +286,6 @@ MEMOS_RERANK_MODEL = env.text(
     "another name.",
 )
 MEMOS_RERANK_API_KEY = env.text("MEMOS_RERANK_API_KEY", "", "Key of the endpoint.", secret=True)
-MEMOS_RERANK_CANDIDATES = env.integer(
-    "MEMOS_RERANK_CANDIDATES", 50, "Candidates that the reranker reads.", minimum=1, maximum=50
-)
-MEMOS_RERANK_WEIGHT = env.number(
-    "MEMOS_RERANK_WEIGHT",
-    2.0,
-    "What the best candidate gets added to its score, which is at most about 1 without; the worst gets 0.",
-    maximum=100,
-)
-MEMOS_RERANK_MAX_TOKENS = env.integer(
-    "MEMOS_RERANK_MAX_TOKENS",
-    512,
-    "Tokens of a text, with the question for `onnx`, that the reranker reads; the rest is cut.",
-    minimum=32,
-    maximum=32_768,
-)
 MEMOS_RERANK_TIMEOUT_SECONDS = env.number(
     "MEMOS_RERANK_TIMEOUT_SECONDS",
     2.0,
@@ -407,56 +293,11 @@ MEMOS_RERANK_TIMEOUT_SECONDS = env.number(
     minimum=0.05,
     maximum=60,
 )
-MEMOS_RERANK_THREADS = env.integer(
-    "MEMOS_RERANK_THREADS", 2, "Threads a process reranks with (`onnx`).", minimum=1, maximum=64
-)
 
 # --- Evaluation --------------------------------------------------------------------------------------------------
-env.section("Evaluation")
-MEMOS_EVALUATION_DIR = env.text(
-    "MEMOS_EVALUATION_DIR",
-    "",
-    "Folder whose subfolders are the datasets that `POST /v1/evaluations` may name. Empty: namespaces only.",
-)
-MEMOS_EVALUATION_TIMEOUT_SECONDS = env.integer(
-    "MEMOS_EVALUATION_TIMEOUT_SECONDS",
-    3600,
-    "Seconds after which an evaluation in the background is stopped. It keeps one worker busy meanwhile.",
-    minimum=2,
-    maximum=86_400,
-)
 
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")
-MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(
-    "MEMOS_SUMMARY_REFRESH_MESSAGES",
-    4,
-    "New messages after which a query asks for a session's summary again; without a query they wait a minute, or "
-    "until the window (MEMOS_WINDOW_MESSAGES) would lose one.",
-    minimum=1,
-)
-MEMOS_SUMMARY_REFRESH_TOKENS = env.integer(
-    "MEMOS_SUMMARY_REFRESH_TOKENS",
-    1000,
-    "The same for fewer new messages that hold so many tokens together.",
-    minimum=1,
-)
-MEMOS_SUMMARY_IDLE_SECONDS = env.integer(
-    "MEMOS_SUMMARY_IDLE_SECONDS",
-    900,
-    "A summary takes in the last few new messages once the session has been quiet so long. 0: never.",
-    minimum=0,
-    maximum=31_536_000,
-)
-MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
-    "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
-)
-MEMOS_SUMMARY_LOCK_SECONDS = env.integer(
-    "MEMOS_SUMMARY_LOCK_SECONDS",
-    30,
-    "Seconds after which a summary that was asked for and never came is asked for again.",
-    minimum=1,
-)
 MEMOS_LLM_ENABLED = env.flag(
     "MEMOS_LLM_ENABLED",
     False,
@@ -479,11 +320,6 @@ MEMOS_LLM_BASE_URL = env.text(
     "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
 )
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
-# The models by purpose (memory.enums.ModelPurpose).
-MEMOS_LLM_ANSWER_MODEL = str(BY_KEY["models.answer"].read(env))
-MEMOS_LLM_SUMMARISE_MODEL = str(BY_KEY["models.summarise"].read(env))
-MEMOS_LLM_EXTRACT_MODEL = str(BY_KEY["models.extract"].read(env))
-MEMOS_LLM_JUDGE_MODEL = str(BY_KEY["models.judge"].read(env))
 MEMOS_LLM_ALLOWED_MODELS = env.words(
     "MEMOS_LLM_ALLOWED_MODELS",
     "",
@@ -517,13 +353,6 @@ MEMOS_HF_PYTHON = env.text(
     "Python that has what requirements-hf.txt names (`make install-hf` makes one): `make run` serves the models of the "
     "provider `hf` with it, in a process that starts on demand.",
 )
-MEMOS_HF_IDLE_SECONDS = env.number(
-    "MEMOS_HF_IDLE_SECONDS",
-    600.0,
-    "Seconds without a request after which that process ends, and frees its memory.",
-    minimum=1,
-    maximum=31_536_000,
-)
 MEMOS_HF_BASE_URL = env.text(
     "MEMOS_HF_BASE_URL",
     "",
@@ -537,12 +366,6 @@ MEMOS_LLM_CONCURRENCY = env.integer(
     minimum=1,
     maximum=10_000,
 )
-MEMOS_LLM_BREAKER_FAILURES = env.integer(
-    "MEMOS_LLM_BREAKER_FAILURES", 5, "Failures of a model in a row after which it is left alone for a while; 0: never."
-)
-MEMOS_LLM_BREAKER_SECONDS = env.number(
-    "MEMOS_LLM_BREAKER_SECONDS", 30.0, "How long it is left alone; then one call tries it.", minimum=0.1, maximum=3600
-)
 MEMOS_MODEL_PRICES = read_prices(
     env.text(
         "MEMOS_MODEL_PRICES",
@@ -553,13 +376,6 @@ MEMOS_MODEL_PRICES = read_prices(
         shown="the known prices",
     )
 )
-MEMOS_MODEL_CALLS_DAYS = env.integer(
-    "MEMOS_MODEL_CALLS_DAYS",
-    90,
-    "Days that each call of a model is kept; their sums by day stay.",
-    minimum=1,
-    maximum=36_500,
-)
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
 )
@@ -568,21 +384,11 @@ MEMOS_LLM_GATE = env.flag(
     False,
     "The language model judges what the gate's rules suspect, while its writer waits; what is held stays held.",
 )
-MEMOS_LLM_GATE_SECONDS = env.number(
-    "MEMOS_LLM_GATE_SECONDS", 5.0, "Seconds that a writer waits for that verdict.", minimum=0.1, maximum=20
-)
 MEMOS_LLM_SETTLING = env.flag(
     "MEMOS_LLM_SETTLING",
     False,
     "The language model judges, in the background, whether an update that was only linked holds; both texts of a pair "
     "are sent to it.",
-)
-MEMOS_LLM_SETTLING_PER_RUN = env.integer(
-    "MEMOS_LLM_SETTLING_PER_RUN",
-    20,
-    "Pairs that it judges at most in one run; a run begins every minute.",
-    minimum=1,
-    maximum=500,
 )
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS",
@@ -592,20 +398,19 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     minimum=0.1,
     maximum=50,
 )
-MEMOS_LLM_RELAY_IDLE_SECONDS = env.number(
-    "MEMOS_LLM_RELAY_IDLE_SECONDS",
-    900.0,
-    "Seconds that a completion which is passed on (`/v1/chat/completions`, `/v1/responses`, `/v1/messages`) may send "
-    "nothing: before its first byte and between two. How long it takes in all is not bounded; one that is not streamed "
-    "sends nothing before its end.",
-    minimum=0.1,
-    maximum=86_400,
-)
 
 # --- Policy ------------------------------------------------------------------------------------------------------
 env.section("Policy")
-# Keyed as memory.policy_values declares them. A setting that is declared above governs under its own name.
-MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
+# The values in force without any of a namespace, and the keys of those that the environment gives.
+_given_policy = read_policy(
+    env.pairs(
+        "MEMOS_POLICY",
+        "Values of the policy of all namespaces that have none of their own, by the keys of `GET /v1/policy`: "
+        "`gate.personal_data=redact,ttl_days=365,models.judge=ollama/qwen2.5:7b`.",
+    )
+)
+MEMOS_POLICY = DEFAULTS | _given_policy
+MEMOS_POLICY_GIVEN = frozenset(_given_policy)
 
 # --- Background work ---------------------------------------------------------------------------------------------
 env.section("Background work")
@@ -622,51 +427,9 @@ MEMOS_JOB_LONG_WORKERS = env.integer(
 MEMOS_JOB_TIMEOUT_SECONDS = env.integer(
     "MEMOS_JOB_TIMEOUT_SECONDS", 60, "Seconds after which a background job is stopped.", minimum=2, maximum=86_400
 )
-MEMOS_JOB_RETRY_SECONDS = env.integer(
-    "MEMOS_JOB_RETRY_SECONDS",
-    90,
-    "Seconds after which a job whose worker died is given to another; more than MEMOS_JOB_TIMEOUT_SECONDS.",
-    minimum=3,
-    maximum=172_800,
-)
-MEMOS_JOB_ATTEMPTS = env.integer("MEMOS_JOB_ATTEMPTS", 5, "Times a failing job is tried.", minimum=1, maximum=100)
-MEMOS_JOBS_KEEP_DAYS = env.integer(
-    "MEMOS_JOBS_KEEP_DAYS",
-    7,
-    "Days that a job that ended well or was discarded stays listed; a failed one stays until someone sees to it.",
-    minimum=1,
-    maximum=3650,
-)
 
 # --- Files -------------------------------------------------------------------------------------------------------
 env.section("Files")
-MEMOS_FILE_MAX_BYTES = env.integer(
-    "MEMOS_FILE_MAX_BYTES",
-    24 * 1024 * 1024,
-    "Largest file, in bytes, that `POST /v1/documents` takes; more is answered 413.",
-    minimum=100_000,
-    maximum=512 * 1024 * 1024,
-)
-MEMOS_PARSER_MEMORY_MB = env.integer(
-    "MEMOS_PARSER_MEMORY_MB",
-    1024,
-    "Megabytes of address space of the process that reads a file; one that needs more is refused.",
-    minimum=512,
-    maximum=65_536,
-)
-MEMOS_PARSER_SECONDS = env.integer(
-    "MEMOS_PARSER_SECONDS", 60, "Seconds after which reading a file is ended.", minimum=1, maximum=240
-)
-MEMOS_PARSER_CPU_SECONDS = env.integer(
-    "MEMOS_PARSER_CPU_SECONDS",
-    30,
-    "Seconds of CPU time, of all threads together, that reading a file may take.",
-    minimum=1,
-    maximum=600,
-)
-MEMOS_PARSER_PAGES = env.integer(
-    "MEMOS_PARSER_PAGES", 2_000, "Pages or slides of a file that is read.", minimum=1, maximum=100_000
-)
 MEMOS_OCR_FOLDER = env.text(
     "MEMOS_OCR_FOLDER",
     "",
@@ -683,19 +446,6 @@ MEMOS_WEBHOOK_PRIVATE = env.flag(
     False,
     "Webhooks may lead to addresses that are not public (loopback, private and link-local networks), and by plain "
     "http. Whoever may make one then reaches this server's own network.",
-)
-MEMOS_WEBHOOK_SECONDS = env.number(
-    "MEMOS_WEBHOOK_SECONDS", 10.0, "Seconds that a delivery may take, its answer included.", minimum=0.1, maximum=60
-)
-MEMOS_WEBHOOK_DISABLE_HOURS = env.integer(
-    "MEMOS_WEBHOOK_DISABLE_HOURS",
-    72,
-    "Hours without one delivery that was taken, after which a failing webhook is disabled.",
-    minimum=1,
-    maximum=8760,
-)
-MEMOS_WEBHOOK_LOG_DAYS = env.integer(
-    "MEMOS_WEBHOOK_LOG_DAYS", 30, "Days that deliveries stay listed, and can be replayed.", minimum=3, maximum=3650
 )
 MEMOS_WEBHOOK_WORKERS = env.integer(
     "MEMOS_WEBHOOK_WORKERS",
@@ -738,9 +488,6 @@ MEMOS_CUBE_TRUSTED_KEYS = env.words(
     "",
     "Public Ed25519 keys (base64) of other servers, comma-separated: files signed by them are from a known sender.",
 )
-MEMOS_CUBE_KEEP_HOURS = env.integer(
-    "MEMOS_CUBE_KEEP_HOURS", 24, "Hours for which a dumped cube's file can be downloaded.", minimum=1, maximum=8760
-)
 MEMOS_BACKUP_HOURS = env.integer(
     "MEMOS_BACKUP_HOURS", 24, "Hours from one scheduled backup to the next.", minimum=1, maximum=8760
 )
@@ -754,13 +501,6 @@ MEMOS_BACKUP_VERIFY = env.flag(
     "MEMOS_BACKUP_VERIFY",
     True,
     "Scheduled backups are restored into a scratch database and compared (needs CREATEDB, and room for it).",
-)
-MEMOS_BACKUP_TIMEOUT_SECONDS = env.integer(
-    "MEMOS_BACKUP_TIMEOUT_SECONDS",
-    21_600,
-    "Seconds after which a scheduled backup is stopped. It keeps one worker busy meanwhile.",
-    minimum=10,
-    maximum=604_800,
 )
 MEMOS_ERASURE_LEDGER = env.text(
     "MEMOS_ERASURE_LEDGER",
@@ -785,13 +525,6 @@ MEMOS_ACTIVATION_BYTES = env.integer(
     minimum=1_000_000,
     maximum=2**50,
 )
-MEMOS_ACTIVATION_SECONDS = env.integer(
-    "MEMOS_ACTIVATION_SECONDS",
-    600,
-    "Seconds within which a model must have computed a cache.",
-    minimum=1,
-    maximum=86_400,
-)
 MEMOS_ACTIVATION_MODEL = env.text(
     "MEMOS_ACTIVATION_MODEL",
     "",
@@ -801,13 +534,6 @@ MEMOS_ACTIVATION_MODEL = env.text(
 
 # --- Adapters ----------------------------------------------------------------------------------------------------
 env.section("Adapters")
-MEMOS_ADAPTERS_DIR = env.text(
-    "MEMOS_ADAPTERS_DIR",
-    str(MEMOS_DATA_DIR / "adapters"),
-    "Folder of adapters that were trained; every process of MemOS, and the servers that load them, see it under this "
-    "path.",
-    shown="`adapters` in the data folder",
-)
 MEMOS_ADAPTER_BASE_MODEL = env.text(
     "MEMOS_ADAPTER_BASE_MODEL",
     "",
@@ -818,20 +544,6 @@ MEMOS_TRAINER_PYTHON = env.text(
     "MEMOS_TRAINER_PYTHON",
     "",
     "Python that has what requirements-train.txt names (`make install-train` makes one). Empty: MemOS's own.",
-)
-MEMOS_TRAINING_SECONDS = env.integer(
-    "MEMOS_TRAINING_SECONDS",
-    21_600,
-    "Seconds after which the training of an adapter is stopped. It keeps one worker busy meanwhile.",
-    minimum=10,
-    maximum=604_800,
-)
-MEMOS_TRAINING_KEEP_DAYS = env.integer(
-    "MEMOS_TRAINING_KEEP_DAYS",
-    30,
-    "Days after which the files of a training export are deleted.",
-    minimum=1,
-    maximum=3650,
 )
 MEMOS_ADAPTER_SERVERS = env.words(
     "MEMOS_ADAPTER_SERVERS",
@@ -852,16 +564,69 @@ MEMOS_REQUEST_LOG = env.integer(
     "recorded, and the console has no figures of rates and latencies.",
     maximum=1_000_000,
 )
-MEMOS_REQUEST_FIGURES_DAYS = env.integer(
-    "MEMOS_REQUEST_FIGURES_DAYS",
-    30,
-    "Days that the figures of requests by minute are kept.",
-    minimum=1,
-    maximum=3650,
-)
 
-# Names of the settings that the environment sets.
-MEMOS_GIVEN = frozenset(env.given)
+# --- Constants, which are not read from the environment: tests shorten them -----------------------------------------
+# Messages that the session window (L1) keeps, and how long after the last of them it lives.
+MEMOS_WINDOW_MESSAGES = 20
+MEMOS_WINDOW_TTL_SECONDS = 3600
+# A whole request, headers and body, must arrive within it; then it is answered 408.
+MEMOS_RECEIVE_SECONDS = 30
+# The largest file of `POST /v1/documents`: in base64 it has a third more.
+MEMOS_FILE_MAX_BYTES = MEMOS_MAX_BODY_BYTES * 3 // 4
+# Characters that an answer at `/mcp` may have. What is longer comes as previews with ids, and in pages.
+MEMOS_MCP_RESULT_CHARS = 25_000
+# Algorithms that a token may be signed with.
+MEMOS_OAUTH_ALGORITHMS = ["RS256", "ES256"]
+# Name of the staff login that the first start makes.
+MEMOS_ADMIN_USER = "admin"
+# Encoding that tokens are counted with.
+MEMOS_TOKENIZER = "o200k_base"
+# Above it a namespace is large: the worker makes an HNSW index of its vectors and counts its common words, and a
+# search follows the index and looks at the rarer words first. Below, every search is exact.
+MEMOS_LARGE_NAMESPACE_MEMORIES = 10_000
+# Large namespaces that have an HNSW index, the largest first. Every statement about vectors considers each index.
+MEMOS_HNSW_NAMESPACES = 8
+# PostgreSQL ends a longer statement of a search; the answer is then 503 `search_timeout`.
+MEMOS_SEARCH_TIMEOUT_MS = 2000
+# Candidates that the reranker reads.
+MEMOS_RERANK_CANDIDATES = 50
+# What the best candidate gets added to its score, which is at most about 1 without; the worst gets 0.
+MEMOS_RERANK_WEIGHT = 2.0
+# Tokens of a text, with the question for `onnx`, that the reranker reads.
+MEMOS_RERANK_MAX_TOKENS = 512
+MEMOS_RERANK_THREADS = 2
+# Its subfolders are the datasets that `POST /v1/evaluations` may name.
+MEMOS_EVALUATION_DIR = str(MEMOS_DATA_DIR / "datasets")
+# New messages that one summary takes in at most.
+MEMOS_SUMMARY_BATCH_MESSAGES = 40
+# A summary that was asked for and did not come by then is asked for again.
+MEMOS_SUMMARY_LOCK_SECONDS = 30
+# Failures of a model in a row after which it is left alone, and for how many seconds; then one call tries it.
+MEMOS_LLM_BREAKER_FAILURES = 5
+MEMOS_LLM_BREAKER_SECONDS = 30.0
+# How long a writer waits for the model's verdict.
+MEMOS_LLM_GATE_SECONDS = 5.0
+# Pairs that the model judges in one run; a run begins every minute.
+MEMOS_LLM_SETTLING_PER_RUN = 20
+# How long a completion that is passed on may send nothing.
+MEMOS_LLM_RELAY_IDLE_SECONDS = 900.0
+# When a failed job, or one whose worker died, is tried again: not before a slow one has been stopped.
+MEMOS_JOB_RETRY_SECONDS = MEMOS_JOB_TIMEOUT_SECONDS * 3 // 2
+# Times that a failing job is tried.
+MEMOS_JOB_ATTEMPTS = 5
+# Days that a job that ended well or was discarded stays listed; a failed one stays until someone sees to it.
+MEMOS_JOBS_KEEP_DAYS = 7
+# Seconds that a delivery may take, its answer included.
+MEMOS_WEBHOOK_SECONDS = 10.0
+# A scheduled backup that takes longer is stopped.
+MEMOS_BACKUP_TIMEOUT_SECONDS = 21_600
+# Adapters that were trained; the servers that load them see the folder under this path.
+MEMOS_ADAPTERS_DIR = str(MEMOS_DATA_DIR / "adapters")
+# Days that the files of a training export, each call of a model, and the figures of requests by minute are kept.
+MEMOS_TRAINING_KEEP_DAYS = 30
+MEMOS_MODEL_CALLS_DAYS = 90
+MEMOS_REQUEST_FIGURES_DAYS = 30
+
 # Variables that no setting reads, with the setting that each is nearest to.
 MEMOS_UNKNOWN = env.find_unknown()
 
@@ -917,7 +682,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "ops.middleware.StaffLoginMiddleware",
-    "ops.middleware.StaffWriteMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # Last: puts the page of a lock-out in place of the form's answer.
@@ -955,21 +719,6 @@ DATABASES = {
         "TEST": {"NAME": "test_memos"},
     }
 }
-if DATABASE_REPLICA_URL:
-    _replica = dj_database_url.parse(DATABASE_REPLICA_URL, conn_max_age=600)
-    # The replica is never written to, even after a promotion; and waiting for it is kept short.
-    _replica_waits = {"connect_timeout": 2, "tcp_user_timeout": 3000, "keepalives_idle": 5, "keepalives_interval": 2}
-    DATABASES["replica"] = {
-        **_replica,
-        "ENGINE": "memory.postgresql",
-        "OPTIONS": {
-            **_replica_waits,
-            "options": "-c default_transaction_read_only=on",
-            **_replica.get("OPTIONS", {}),
-            "prepare_threshold": 5,
-        },
-        "TEST": {"MIRROR": "default"},
-    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _redis = {
@@ -1155,8 +904,8 @@ AUTHENTICATION_BACKENDS = ["ops.sign_in.LockOutBackend", "ops.sign_in.AccountBac
 
 # Failures are counted in the database, which signing in needs anyway: Redis may be away.
 AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
-AXES_FAILURE_LIMIT = MEMOS_LOGIN_FAILURES
-AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Further attempts do not extend a lock-out.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True

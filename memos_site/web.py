@@ -26,6 +26,7 @@ from granian.constants import Interfaces
 from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
 
+from memory.api.event_stream import MAX_STREAMS
 from memory.conf import ConfigurationError
 from memos_site.embedded import die_with_parent
 from memos_site.gateway import Gateway
@@ -138,7 +139,7 @@ def open_process() -> Gateway:
     finally:
         connection.close()
     application = import_module("memos_site.wsgi").application
-    return Gateway(application, threads=settings.MEMOS_STREAM_THREADS + MAX_WAITING)
+    return Gateway(application, threads=MAX_STREAMS + MAX_WAITING)
 
 
 def share_connections(database: dict[str, Any], *, most: int) -> None:

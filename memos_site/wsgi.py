@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.checks import run_checks
 from django.core.wsgi import get_wsgi_application
 
+from memory.checks import check_unknown_settings
 from memory.conf import UNSAFE, ConfigurationError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
@@ -17,7 +18,7 @@ application = get_wsgi_application()
 # A web server that is started without manage.py has looked at no check.
 if _unsafe := [one for one in run_checks(tags=[UNSAFE]) if one.is_serious()]:
     raise ConfigurationError("\n".join(f"({one.id}) {one.msg} {one.hint}" for one in _unsafe))
-for _name, _nearest in settings.MEMOS_UNKNOWN.items():
-    logging.getLogger("memos.settings").warning("unknown setting", extra={"variable": _name, "nearest": _nearest})
+for _message in check_unknown_settings(None):
+    logging.getLogger("memos.settings").warning("%s %s", _message.msg, _message.hint)
 import_module(settings.ROOT_URLCONF)
 import_module(f"memory.providers.embedding.{settings.MEMOS_EMBEDDING_PROVIDER}")

@@ -6,37 +6,17 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_otp import DEVICE_ID_SESSION_KEY
 
-from memory.postgresql.replica import is_configured
-from memory.services.replica.reads import note_write_of
-from ops.access import staff_access
 from ops.logins import note_visit
 
 PAGES = ("/ops/", "/admin/")
 # Where one sets a second factor up, and leaves.
 OPEN_WITHOUT = ("/ops/account/", "/ops/language/", "/admin/logout/", "/admin/login/", "/admin/jsi18n/")
-
-
-class StaffWriteMiddleware:
-    """Says what staff changed, so that the page they see next shows it though a replica answers."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        if not is_configured():
-            raise MiddlewareNotUsed
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        is_page = request.path_info.startswith(PAGES)
-        if is_page and request.method not in ("GET", "HEAD", "OPTIONS") and request.user.is_authenticated:
-            note_write_of(staff_access(request), ())
-        return response
 
 
 class StaffLoginMiddleware:

@@ -12,11 +12,9 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client, RequestFactory, override_settings
 from django.utils import timezone
 
-from deploy.citus.partition import partition
 from memory import caches
 from memory.models import ModelCall, Namespace, UsageDay, UsageReservation
 from memory.postgresql import reach
-from memory.postgresql.base import open_connection
 from memory.providers.calls import call_ended
 from memory.services.ingestion.ingest import ingest
 from memory.services.tenancy.keys import issue_key
@@ -82,16 +80,6 @@ def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
     PostgreSQL refuses to drop a database to which some thread still has a connection.
     """
     return starts_postgresql() or bool(request.config.getvalue("reuse_db"))
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any, request: pytest.FixtureRequest) -> None:
-    """The database of the tests; with `--partitions`, its tables of tenants in parts."""
-    if parts := request.config.getoption("partitions"):
-        with django_db_blocker.unblock():
-            database = open_connection()
-            partition(database.connection, parts)
-            database.set_up_row_security()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,8 +3,6 @@
 Loaded by `-p tests.embedded_plugin` (pyproject.toml). In a parallel run (`-n 2`) each worker starts servers of its own:
 what holds for a whole PostgreSQL (the oldest running transaction, sessions, roles) must not reach from one to another.
 With DATABASE_URL and REDIS_URL set, those servers are used, which tests of one process at a time can share.
-
-`--partitions 32` runs the tests on a database whose tables of tenants are in so many parts (deploy/citus/partition.py).
 """
 
 from __future__ import annotations
@@ -22,30 +20,11 @@ from memos_site.embedded import EmbeddedServers
 # Data of tests survive no crash of the machine. What durable commits ask for (synchronous_commit) stays as it is.
 # Autovacuum's transactions end in the middle of a test's, whose own changes PostgreSQL then takes for seen.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "128MB", "autovacuum_naptime": "1h"}
-# A statement across namespaces locks every part and its indexes.
-FOR_PARTS = {"max_locks_per_transaction": "1024"}
 # Where the process that leads a parallel run says which folder its workers make theirs in, and removes all at the end.
 FOLDER_OF_LEADER = "PYTEST_LEADER_FOLDER"
 
 _folder: Path | None = None
 _servers: EmbeddedServers | None = None
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--partitions", type=int, default=0, metavar="PARTS", help="split the tables of tenants into so many parts"
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "whole_tables(why): no test of tables in parts, and why not")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("partitions"):
-        for item in items:
-            if marker := item.get_closest_marker("whole_tables"):
-                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
 
 
 # A wrapper runs before pytest-django, whose hook reads the settings.
@@ -71,9 +50,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
             _folder / "data", database=not os.environ.get("DATABASE_URL"), redis=not os.environ.get("REDIS_URL")
         )
         if _servers.postgres:
-            _servers.postgres.options |= NOT_DURABLE | (
-                FOR_PARTS if early_config.known_args_namespace.partitions else {}
-            )
+            _servers.postgres.options |= NOT_DURABLE
         _servers.start()
         os.environ.update(_servers.urls)
     return (yield)

@@ -10,8 +10,9 @@ from typing import Any
 
 import psycopg
 
-from deploy.citus.partition import PARTS
 from deploy.citus.tables import COLUMN, FIRST, REFERENCE, list_foreign_keys, list_spread
+
+SHARDS = 32
 
 _HEAD = f"""\
 -- Spreads the tables of tenants by {COLUMN}, on a coordinator with Citus, after `manage.py migrate`.
@@ -21,7 +22,7 @@ BEGIN;
 
 -- Triggers note what a process that holds an index must read again, and keep the audit log from changes.
 SET LOCAL citus.enable_unsafe_triggers = on;
-SET LOCAL citus.shard_count = {PARTS};
+SET LOCAL citus.shard_count = {SHARDS};
 -- After parallel work Citus makes no foreign key to a table that is on every node, within the same transaction.
 SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 """

@@ -23,7 +23,6 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p'
   AND starts_with(c.relname, 'memory_')
 ORDER BY c.relname <> %s, c.relname
 """
-# Constraints of a part come from those of its table.
 _FOREIGN_KEYS = """
 SELECT k.conrelid::regclass::text, k.conname::text, pg_get_constraintdef(k.oid)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid

@@ -29,6 +29,8 @@ from memory.text.json_values import encode
 
 log = logging.getLogger("memos.error")
 
+# Streams, answers of a model and waits that a web process has under way at once: each has a thread.
+MAX_STREAMS = 64
 PING_SECONDS = 15.0
 STREAM_HEADERS = {
     "Cache-Control": "no-cache, no-transform",
@@ -51,11 +53,8 @@ class Slot:
     def __init__(self, caller: str) -> None:
         most = settings.MEMOS_STREAMS_PER_KEY
         with _lock:
-            if _open.total() >= settings.MEMOS_STREAM_THREADS:
-                raise TooManyStreams(
-                    f"{settings.MEMOS_STREAM_THREADS} streams or answers are under way (MEMOS_STREAM_THREADS). Try "
-                    "again in a moment."
-                )
+            if _open.total() >= MAX_STREAMS:
+                raise TooManyStreams(f"{MAX_STREAMS} streams or answers are under way. Try again in a moment.")
             if _open[caller] >= most:
                 raise TooManyStreams(
                     f"This key has {most} streams or answers under way (MEMOS_STREAMS_PER_KEY). Let one end, or read "
@@ -127,7 +126,7 @@ def respond(
 
 
 def give_connection_back() -> None:
-    """Closes this thread's connections to the database and its replica; the next use makes others."""
+    """Closes this thread's connections to the database; the next use makes others."""
     # A test's transaction is its own.
     if not connection.in_atomic_block:
         for one in connections.all(initialized_only=True):

@@ -27,7 +27,6 @@ from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options
 from memory.services.index.embedding_model import active_model
 from memory.services.recall.search import fit_to_namespace
-from memory.services.replica.reads import read
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
 
@@ -136,9 +135,7 @@ def ask_group(
 
 
 def _retrieve(scope: Scope, question: Question, **options: Any) -> Retrieval:
-    """Retrieves from the replica, if there is one: measuring a namespace searches it for hours."""
-    look = partial(retrieve, scope, question, **options)
-    return read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
+    return retrieve(scope, question, **options)
 
 
 def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:

@@ -107,14 +107,14 @@ class Effective:
 
 
 def effective(environment: Mapping[str, Value], overrides: Mapping[str, Value], *, given: frozenset[str]) -> Effective:
-    """Defaults, then the environment's values (`given`: the settings that it names), then the namespace's own."""
+    """Defaults, then the environment's values (`given`: their keys), then the namespace's own."""
     values, origins = {}, {}
     for knob in KNOBS:
         if knob.key in overrides:
             values[knob.key], origins[knob.key] = overrides[knob.key], PolicyOrigin.NAMESPACE
         else:
             values[knob.key] = environment[knob.key]
-            origins[knob.key] = PolicyOrigin.ENVIRONMENT if knob.setting in given else PolicyOrigin.DEFAULT
+            origins[knob.key] = PolicyOrigin.ENVIRONMENT if knob.key in given else PolicyOrigin.DEFAULT
     return Effective(values, origins)
 
 

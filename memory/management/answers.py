@@ -163,7 +163,7 @@ def _notes(run: AnswerRun) -> list[str]:
     if run.judge is None:
         notes.append("no model judges: F1 and content words held only compare words; only abstentions are marked right")
     elif run.model and run.judge.name == f"{run.model.provider}/{run.model.name}":
-        notes.append("the judge is the model that answered: MEMOS_LLM_JUDGE_MODEL or --judge names another")
+        notes.append("the judge is the model that answered: models.judge of MEMOS_POLICY or --judge names another")
     return notes
 
 

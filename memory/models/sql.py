@@ -160,7 +160,7 @@ def _find_halfvec() -> int:
 
 @contextmanager
 def limit_statements() -> Iterator[None]:
-    """PostgreSQL ends each `fetch` within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
+    """PostgreSQL ends each `fetch` within that takes longer than a statement of a search may.
 
     Raises SearchTimedOut.
     """
@@ -173,7 +173,7 @@ def limit_statements() -> Iterator[None]:
             raise
         raise SearchTimedOut(
             f"The search took longer than {milliseconds} ms and was ended. Ask with fewer words, or try again when the "
-            "server is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+            "server is less busy."
         ) from error
     finally:
         _limit.take_back()

@@ -126,4 +126,4 @@ def _explain(said: str) -> FileRefused:
 
 
 def _too_many_pages() -> FileRefused:
-    return FileRefused("too_large", "The file has more pages than MEMOS_PARSER_PAGES allows: send it in parts.")
+    return FileRefused("too_large", "The file has more pages than a file may have: send it in parts.")

@@ -32,9 +32,9 @@ _BYTES_A_CHAR = 6
 _MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MAX_NOTES, _MOST = 500, 60, 20, 2**31 - 1
 _LEAST_FILE_BYTES = 32 * 1024**2
 _SAYS = {
-    "memory": "Reading the file takes more memory than MEMOS_PARSER_MEMORY_MB allows: send it in parts.",
-    "cpu_time": "Reading the file takes more CPU time than MEMOS_PARSER_CPU_SECONDS allows: send it in parts.",
-    "wall_time": "Reading the file takes longer than MEMOS_PARSER_SECONDS: send it in parts.",
+    "memory": "Reading the file takes more memory than it may: send it in parts.",
+    "cpu_time": "Reading the file takes more CPU time than it may: send it in parts.",
+    "wall_time": "Reading the file takes longer than it may: send it in parts.",
     "crashed": "The parser ended on this file without a word: save it anew with another program, or as a PDF.",
 }
 

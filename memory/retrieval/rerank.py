@@ -30,7 +30,7 @@ _paused_until = 0.0
 
 
 class RerankPart(NamedTuple):
-    """What the reranker gave to one candidate: its own score, and the share (0..MEMOS_RERANK_WEIGHT) of the ranking."""
+    """What the reranker gave to one candidate: its own score, and the share (0 to the weight) of the ranking."""
 
     raw: float
     weighted: float

@@ -20,7 +20,7 @@ SELECT coalesce(sum(memories), 0)::bigint FROM memory_namespacestat WHERE namesp
 
 
 def is_large(scope: Scope) -> bool:
-    """Whether the namespace has more than MEMOS_LARGE_NAMESPACE_MEMORIES searchable memories."""
+    """Whether the namespace has so many searchable memories that it is large."""
     return count_memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
 
 

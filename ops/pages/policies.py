@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
 from memory.models import Memory
-from memory.policy_values import BY_KEY, KNOBS, Knob, Value
+from memory.policy_values import BY_KEY, KNOBS, SETTING, Knob, Value
 from memory.services.retention.policy_history import SweepResult, VersionOfPolicy
 from memory.services.tenancy.policy import Governing
 from memory.text.translatable import translate
@@ -326,7 +326,7 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
         help=translate(knob.help),
         range=_range(knob),
         unit=translate(knob.unit),
-        setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
+        setting=SETTING if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
         value=_put_in_words(governing.effective.values[knob.key]),
         inherited=_put_in_words(inherited),
         tone=tone,

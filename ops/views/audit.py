@@ -33,7 +33,7 @@ FORMS = {
 _PLACE = re.compile(r"[0-9]{1,15}(?:-[0-9]{1,15})?")
 
 
-@console_page(may_lag=True)
+@console_page
 def audit(request: HttpRequest) -> HttpResponse:
     """The list of events."""
     access, now, wanted = page_access(request), timezone.now(), _read_filter(request.GET)
@@ -69,7 +69,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/audit.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def audit_new(request: HttpRequest) -> HttpResponse:
     """How many events came since the page was opened, as a button that shows them."""
     than = _uuid(request.GET.get("than", ""))
@@ -102,7 +102,7 @@ def audit_event(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/audit/_event.html" if is_fragment(request) else "ops/audit/event.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def audit_requests(request: HttpRequest) -> HttpResponse:
     """The newest requests to the API."""
     kept, route, before = request.GET.get("kept", ""), request.GET.get("route", "")[:100], request.GET.get("cursor", "")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextvars import Context, copy_context
 from typing import Any, cast
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -131,7 +130,7 @@ def _list_files(request: HttpRequest, cube: Cube, form: dict[str, Any]) -> HttpR
     context = _list_context(request, cube)
     context |= {
         "is_live": not request.GET.get("cursor") and any(one.is_open for one in context["rows"]),
-        "keep_hours": settings.MEMOS_CUBE_KEEP_HOURS,
+        "keep_hours": requests.KEEP_HOURS,
         "upload_above": above_bytes(),
         "form": form,
     }

@@ -31,7 +31,7 @@ from ops.views.page import back, console_action, console_page
 from ops.what_if import FIELDS
 
 
-@console_page(may_lag=True)
+@console_page
 def decay(request: HttpRequest) -> HttpResponse:
     """The whole page, with the values that the address tries out."""
     scope = scope_of(request)
@@ -53,7 +53,7 @@ def decay(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/decay.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def decay_figures(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
     scope = find_chosen_scope(request)
@@ -62,14 +62,14 @@ def decay_figures(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/decay/_figures.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def decay_rest(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for besides: what would be, and what leaves soon."""
     scope = find_chosen_scope(request)
     return render(request, "ops/decay/_rest.html", {"scope": scope, **_rest(request, scope, now=timezone.now())})
 
 
-@console_page(may_lag=True)
+@console_page
 def what_if(request: HttpRequest) -> HttpResponse:
     """What the tried values would do. The address of the page then has them, so that it can be shared."""
     scope = find_chosen_scope(request)

@@ -30,7 +30,7 @@ MAX_BEGINS_CHARS = 80
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
-@console_page(may_lag=True)
+@console_page
 def entities(request: HttpRequest) -> HttpResponse:
     """The entities of the chosen namespace; without one, the namespaces that have some."""
     namespace = find_chosen_namespace(request)
@@ -49,7 +49,7 @@ def entities_search(request: HttpRequest) -> HttpResponse:
     return _respond_list(request, namespace, begins=begins, cursor=request.POST.get("cursor", ""))
 
 
-@console_page(may_lag=True)
+@console_page
 def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     """One entity; of a merged one, what it was merged into."""
     found = _get_entity(request, entity_id)

@@ -26,7 +26,7 @@ MAX_LABEL_CHARS = 100
 OFFERED = 200
 
 
-@console_page(may_lag=True)
+@console_page
 def evaluation(request: HttpRequest) -> HttpResponse:
     """The runs and their trend."""
     access, ns = page_access(request), request.GET.get("ns", "")
@@ -47,7 +47,7 @@ def evaluation(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/evaluation.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """One run."""
     run = _get_run(request, run_id)
@@ -57,7 +57,7 @@ def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     return render(request, "ops/evaluation/run.html", {"shown": shown, "names": page.NAMES, **_reading(request)})
 
 
-@console_page(may_lag=True)
+@console_page
 def evaluation_compare(request: HttpRequest) -> HttpResponse:
     """Two runs on the questions that both asked; both are named in the address."""
     base_id, run_id = _uuid(request.GET.get("base", "")), _uuid(request.GET.get("run", ""))
@@ -75,7 +75,7 @@ def evaluation_compare(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/evaluation/compare.html", {"shown": shown, **_reading(request)})
 
 
-@console_page(may_lag=True)
+@console_page
 def evaluation_judgements(request: HttpRequest) -> HttpResponse:
     """The questions that people and clients marked hits of, with counts."""
     access = page_access(request)

@@ -39,7 +39,7 @@ def memory_map(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/map.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def points(request: HttpRequest) -> HttpResponse:
     """The points, as `ops.pages.map.binary` writes them. No text is among them."""
     return HttpResponse(pages.binary(read.points(find_chosen_scope(request))), content_type="application/octet-stream")

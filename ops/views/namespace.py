@@ -17,7 +17,7 @@ from ops.views.page import console_page
 PAGE = 50
 
 
-@console_page(may_lag=True)
+@console_page
 def namespaces(request: HttpRequest) -> HttpResponse:
     """The list by name; with `?ns=` the page of that one."""
     chosen = find_chosen_namespace(request)

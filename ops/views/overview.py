@@ -22,7 +22,7 @@ from ops.views.shared import Look, share_part
 SHARED_SECONDS = {"1h": 4.5, "24h": 4.5, "7d": 15.0, "30d": 60.0}
 
 
-@console_page(may_lag=True)
+@console_page
 def overview(request: HttpRequest) -> HttpResponse:
     """The whole page, as it is now."""
     window, now = choose_window(request), timezone.now()
@@ -42,7 +42,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/overview.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def overview_live(request: HttpRequest) -> HttpResponse:
     """What of it changes while one looks."""
     return live_part(request, _part(request, choose_window(request)))

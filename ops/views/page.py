@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, overload
 
 from django.contrib.auth.views import redirect_to_login
@@ -17,8 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
-from memory.services.replica.reads import read_for
-from ops.access import VIEW_CONSOLE, permission_title, staff_access
+from ops.access import VIEW_CONSOLE, permission_title
 from ops.navigation import keep_query
 
 View = Callable[..., HttpResponse]
@@ -32,18 +31,15 @@ def is_fragment(request: HttpRequest) -> bool:
 @overload
 def console_page(view: View, /) -> View: ...
 @overload
-def console_page(*, permission: str = ..., may_lag: bool = ...) -> Callable[[View], View]: ...
-def console_page(
-    view: View | None = None, /, *, permission: str = "", may_lag: bool = False
-) -> View | Callable[[View], View]:
+def console_page(*, permission: str = ...) -> Callable[[View], View]: ...
+def console_page(view: View | None = None, /, *, permission: str = "") -> View | Callable[[View], View]:
     """A page or a fragment: for staff with `ops.view_console`, and `permission` beside it; GET and HEAD only.
 
-    `@console_page` or `@console_page(permission="ops.run_probe")`. One that `may_lag`, and writes nothing, is read from
-    the replica, if there is one: what others did may be some moments old there.
+    `@console_page` or `@console_page(permission="ops.run_probe")`.
     """
 
     def wrap(inner: View) -> View:
-        return require_safe(_guard(_read_from_replica(inner) if may_lag else inner, permission))
+        return require_safe(_guard(inner, permission))
 
     return wrap if view is None else wrap(view)
 
@@ -72,14 +68,6 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
 def go_to(request: HttpRequest, to: str, *args: Any) -> HttpResponse:
     """After an action: to the page with the url name `to`, in the namespace and window of the page that asked."""
     return redirect(reverse(to, args=args) + keep_query(request))
-
-
-def _read_from_replica(view: View) -> View:
-    @wraps(view)
-    def read(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return read_for(staff_access(request), partial(view, request, *args, **kwargs))
-
-    return read
 
 
 def _guard(view: View, permission: str) -> View:

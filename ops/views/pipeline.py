@@ -37,7 +37,7 @@ MAX_OPERATED = 200
 _OF_JOBS = ("ns", "window", "state", "kind", "priority", "cursor")
 
 
-@console_page(may_lag=True)
+@console_page
 def pipeline(request: HttpRequest) -> HttpResponse:
     """The whole page: columns and jobs, as they are now."""
     parts = _parts(request, anew=True)
@@ -51,13 +51,13 @@ def pipeline(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/pipeline.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def pipeline_live(request: HttpRequest) -> HttpResponse:
     """What of it changes while one looks."""
     return live_parts(request, _parts(request))
 
 
-@console_page(may_lag=True)
+@console_page
 def pipeline_rows(request: HttpRequest) -> HttpResponse:
     """What one number of a column counts: `?stage=…&show=hour`."""
     try:

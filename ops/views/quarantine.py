@@ -32,7 +32,7 @@ DONE = {
 }
 
 
-@console_page(may_lag=True)
+@console_page
 def quarantine(request: HttpRequest) -> HttpResponse:
     """Shows both lists, of the chosen namespace or of all that are reached."""
     access, ns, review = page_access(request), request.GET.get("ns", ""), request.GET.get("review", "")

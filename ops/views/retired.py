@@ -27,7 +27,7 @@ AGAIN = "Both do not hold: undone."
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@console_page(may_lag=True)
+@console_page
 def list_retired(request: HttpRequest) -> HttpResponse:
     """The pairs of the last days, or with `?all=1` all that is retired still."""
     everything = request.GET.get("all") == "1"

@@ -25,7 +25,7 @@ from ops.views.page import console_action, console_page
 _TURN = re.compile(r"-?[0-9]{1,9}")
 
 
-@console_page(may_lag=True)
+@console_page
 def sessions(request: HttpRequest) -> HttpResponse:
     """The list."""
     try:

@@ -30,7 +30,7 @@ TOPICS = 50
 MEMORIES = 50
 
 
-@console_page(may_lag=True)
+@console_page
 def tree(request: HttpRequest) -> HttpResponse:
     """The sessions of the chosen namespace with their first topics."""
     scope = scope_of(request)
@@ -52,7 +52,7 @@ def tree(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/tree.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def tree_node(request: HttpRequest, node_id: uuid.UUID) -> HttpResponse:
     """One session or topic: what sums it up, what is below it, and its memories."""
     scope, now = find_chosen_scope(request), timezone.now()

@@ -16,7 +16,7 @@ from ops.views.page import console_page
 FILE_GROUPS = (UsageGroup.DAY, UsageGroup.NAMESPACE, UsageGroup.KEY, UsageGroup.PURPOSE, UsageGroup.MODEL)
 
 
-@console_page(may_lag=True)
+@console_page
 def usage(request: HttpRequest) -> HttpResponse:
     """The whole page."""
     window = page.window_of(request)
@@ -28,7 +28,7 @@ def usage(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/usage.html", context)
 
 
-@console_page(may_lag=True)
+@console_page
 def usage_file(request: HttpRequest) -> HttpResponse:
     """The figures of the window as CSV, told apart by all that they can be."""
     window = page.window_of(request)

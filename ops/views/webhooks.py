@@ -25,13 +25,13 @@ ROWS = 50
 FORMER_HOURS = 24
 
 
-@console_page(may_lag=True)
+@console_page
 def webhooks(request: HttpRequest) -> HttpResponse:
     """The webhooks of the chosen namespace, or of all; in a chosen one there is a form for another."""
     return _list_webhooks(request, {})
 
 
-@console_page(may_lag=True)
+@console_page
 def webhook(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     """One webhook and its deliveries."""
     return _show_webhook(request, _find_webhook(request, webhook_id))

@@ -110,7 +110,7 @@ def test_without_a_model_it_says_what_to_set(alice):
 
 
 def test_the_configured_models_are_listed(alice, upstream, settings):
-    settings.MEMOS_LLM_JUDGE_MODEL = "vllm/org/large"
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"models.judge": "vllm/org/large"}
     models = alice.get("/v1/models").json()["data"]
 
     assert [one["id"] for one in models] == ["llamacpp/small", "vllm/org/large"]
@@ -557,7 +557,7 @@ def test_a_model_that_hangs_is_left_in_time(alice, upstream, settings):
     error = error_of(alice.post(ROUTE, ASKED), 503)
     never.set()
     assert error["code"] == "llm_unavailable"
-    assert "sent nothing for 0.3 seconds: raise MEMOS_LLM_RELAY_IDLE_SECONDS" in error["message"]
+    assert "sent nothing for 0.3 seconds" in error["message"]
 
 
 def test_a_stream_that_falls_silent_is_left_and_is_half_an_answer(alice, upstream, settings):
@@ -567,7 +567,7 @@ def test_a_stream_that_falls_silent_is_left_and_is_half_an_answer(alice, upstrea
     came = pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
     reply.before_last.set()
 
-    assert b"MEMOS_LLM_RELAY_IDLE_SECONDS" in came
+    assert b"sent nothing for 0.3 seconds" in came
     assert [role for _, role, _ in turns(alice)] == ["user"]
 
 

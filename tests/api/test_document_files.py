@@ -163,7 +163,7 @@ def test_more_bytes_than_are_taken(alice):
         answer = send(alice, b"x" * 1_001)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "payload_too_large")
-    assert "MEMOS_FILE_MAX_BYTES" in answer.json()["error"]["message"]
+    assert "MEMOS_MAX_BODY_BYTES" in answer.json()["error"]["message"]
     assert nothing_is_kept()
 
 

@@ -360,7 +360,7 @@ def test_a_deleted_memory_takes_its_chunk_row_with_it(alice):
 
 
 def test_chunks_fill_no_window_and_ask_for_no_summary(alice, remember, settings):
-    settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 2
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"summary.messages": 2}
     remember(alice, "hello", session="talk")
     put(alice, session_id="talk", document_id="a")
     put(alice, session_id="talk", document_id="b")

@@ -94,11 +94,11 @@ def test_no_path_leads_out_of_the_folder(chief, sets, name, status):
     assert not queued_jobs().exists()
 
 
-def test_without_a_folder_datasets_are_refused(chief):
+def test_without_a_folder_datasets_are_not_found(chief):
     answer = chief.post("/v1/evaluations", {"dataset": "pottery"})
 
-    assert answer.status_code == 400
-    assert "MEMOS_EVALUATION_DIR" in answer.json()["error"]["message"]
+    assert answer.status_code == 404
+    assert "`datasets` in MEMOS_DATA_DIR" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

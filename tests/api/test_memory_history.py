@@ -46,7 +46,6 @@ def test_all_that_happened_newest_first(alice, remember):
     assert len(alice.get(f"/v1/memories/{memory_id}/history", limit="1").json()["events"]) == 1
 
 
-@pytest.mark.whole_tables("reads the name of the index in a plan, which a part has another one of")
 def test_decisions_are_found_by_an_index(db):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

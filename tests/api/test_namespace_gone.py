@@ -1,5 +1,5 @@
 """A request that comes too late for its namespace, which went while it waited (for a model, a file, a lock), is refused
-whole, on tables that are whole and on split ones (`--partitions 32`); what stores first keeps the namespace.
+whole; what stores first keeps the namespace.
 """
 
 from __future__ import annotations
@@ -155,7 +155,6 @@ def test_a_cube_says_that_its_namespace_went(gone):
 
 
 def test_a_foreign_key_that_finds_no_namespace_is_known_for_what_it_is(gone):
-    """The keys of a split table's parts have names of their own."""
     with pytest.raises(IntegrityError) as refused:
         Session.objects.create(namespace_id=gone, name="s", first_message_at=NOW, last_message_at=NOW)
     assert lacks_namespace(refused.value)

@@ -146,7 +146,7 @@ def test_a_namespace_that_sets_nothing_has_every_value_by_default(alice):
 
 def test_each_value_says_where_it_comes_from(alice, settings):
     settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, "ttl_days": 900, "decay.floor": 0.1}
-    settings.MEMOS_GIVEN = frozenset({"MEMOS_POLICY_TTL_DAYS", "MEMOS_POLICY_DECAY_FLOOR"})
+    settings.MEMOS_POLICY_GIVEN = frozenset({"ttl_days", "decay.floor"})
 
     answer = put(alice, {"decay": {"floor": 0.2}})
 
@@ -287,6 +287,6 @@ class TestModels:
             assert list(alice.get("/v1/policy", namespace="alice").json()["problems"]) == ["models.summarise"]
 
     def test_left_out_it_is_that_of_the_settings(self, alice, settings):
-        settings.MEMOS_LLM_ANSWER_MODEL = "openai/m"
+        settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"models.answer": "openai/m"}
         assert value(alice.get("/v1/policy", namespace="alice"), "models.answer")[0] == "openai/m"
         assert service.in_force(alice.scope.namespace_id).policy.models[ModelPurpose.JUDGE] == ""

@@ -117,6 +117,7 @@ def test_with_the_embedding_provider_away_it_says_so(alice, remember):
 
 def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, remember, monkeypatch):
     memory = remember(alice, "Ann moved to Lisbon.")
+
     def find_nothing(scope: Scope, question: Question, *_: Any, **__: Any) -> Found:
         ranks: dict[str, dict[str, int]] = {"dense": {}, "lexical": {}}
         return Found(question, read_features(scope, question, []), WordHits([], 1.0, {}), ranks)

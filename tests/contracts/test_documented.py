@@ -66,7 +66,6 @@ def test_no_migration_is_missing(db):
     assert "No changes detected" in out.getvalue()
 
 
-@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_migrations_go_back_and_forth(transactional_db):
     call_command("migrate", "memory", "0001", verbosity=0)
     call_command("migrate", verbosity=0)

@@ -37,8 +37,8 @@ class Cluster:
             "DATABASE_URL": database,
             "MEMOS_JOB_WORKERS": "1",
             "MEMOS_JOB_TIMEOUT_SECONDS": "60",
-            "MEMOS_JOB_RETRY_SECONDS": "66",
-            "MEMOS_JOB_ATTEMPTS": str(ATTEMPTS),
+            "DJANGO_SETTINGS_MODULE": "tests.crash.settings",
+            "CRASH_JOB_ATTEMPTS": str(ATTEMPTS),
         }
         if model is not None:
             settings |= {

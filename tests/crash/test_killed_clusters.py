@@ -21,7 +21,7 @@ KIND = Kind("project_memories", once=False)
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    running = Cluster(tmp_path / "cluster.log", MEMOS_JOB_ATTEMPTS="5")
+    running = Cluster(tmp_path / "cluster.log", CRASH_JOB_ATTEMPTS="5")
     yield running
     running.stop()
 

@@ -24,7 +24,7 @@ def test_what_was_committed_is_delivered_after_a_kill_perhaps_twice_under_one_id
         made = alice.post("/v1/webhooks", {"namespace": "alice", "url": receiver.url()}).json()
         # Committed while there is no worker at all.
         first = remember(alice, "The ferry leaves at nine.")
-        cluster = Cluster(tmp_path / "cluster.log", MEMOS_WEBHOOK_PRIVATE="1", MEMOS_WEBHOOK_SECONDS="60")
+        cluster = Cluster(tmp_path / "cluster.log", MEMOS_WEBHOOK_PRIVATE="1")
         try:
             wait_for(lambda: receiver.received, what="a message that is not answered")
             cluster.kill()

@@ -11,6 +11,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "docker-compose.yml"
 PANEL = ROOT / "docker-compose.1panel.yml"
+# Laid over MAIN, for developing.
+DEV = ROOT / "docker-compose.dev.yml"
 FILES = (MAIN, PANEL)
 
 # `$$`, `${NAME}`, `${NAME:-default}`; any other use of `$` matches with every group empty and is refused.

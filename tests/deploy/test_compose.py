@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +24,41 @@ import jsonschema
 import pytest
 from django.urls import resolve
 
-from tests.deploy.compose import FILES, MAIN, PANEL, ROOT, environment, load, mounts, services, texts, variables
+from tests.deploy.compose import DEV, FILES, MAIN, PANEL, ROOT, environment, load, mounts, services, texts, variables
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
 if not os.environ.get("MEMOS_SECRET_KEY_FILE"):
     os.environ.setdefault("MEMOS_SECRET_KEY", "only-for-tests")
 
+from memory.services.jobs.broker import CLUSTERS
+from memory.services.webhooks.broker import CLUSTER as WEBHOOKS
 from memos_site import settings
 from memos_site.embedded import POSTGRES_OPTIONS
 from memos_site.embedded.postgres import MOST_BUFFERS
 
 DECLARED = {setting.name: setting for setting in settings.env.declared}
 # Read by one command rather than by the settings.
-COMMAND_ONLY = {"MEMOS_ADMIN_USER", "MEMOS_ADMIN_PASSWORD"}
+COMMAND_ONLY = {"MEMOS_ADMIN_PASSWORD"}
 # Read by the PostgreSQL image; POSTGRES_HOST by deploy/make_secrets.py.
 POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POSTGRES_HOST"}
 # Read by deploy/make_secrets.py.
 SECRETS_ONLY = {"BACKUP_FOLDER", "ACTIVATION_FOLDER"}
 # Read by the compose file itself.
-COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL"}
+EXTRAS = {"WITH_DOCUMENTS", "WITH_TELEMETRY", "WITH_ACTIVATION", "WITH_TRAIN"}
+COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL", *EXTRAS}
 # Fixed by the image, given to the service `secrets`, or never on where others reach the server.
 NOT_PASSED = {
     *("MEMOS_DATA_DIR", "MEMOS_HOST", "MEMOS_PORT", "MEMOS_MODEL_DIR"),
-    *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON", "MEMOS_HF_IDLE_SECONDS"),
+    *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON"),
     *("MEMOS_DEBUG", "MEMOS_ANONYMOUS"),
 }
 # Of PostgreSQL as `make run` starts it, on one small machine.
 OF_THE_EMBEDDED_ONE = {"listen_addresses", "log_min_messages", "io_workers", "max_logical_replication_workers"}
 ONE_SHOT = {"secrets", "migrate"}
-ROLES = {"secrets", "postgres", "redis", "migrate", "web", "worker"}
+WORKER = ["python", "manage.py", "qcluster", "--name"]
+WORKERS = {f"worker-{cluster}" for cluster in (*(priority.label for priority in CLUSTERS), WEBHOOKS)}
+MEMOS = {"migrate", "web", *WORKERS}
+ROLES = {"secrets", "postgres", "redis", *MEMOS}
 
 both = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 
@@ -72,7 +79,7 @@ def as_list(command: str | list[str]) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else command
 
 
-@both
+@pytest.mark.parametrize("path", [*FILES, DEV], ids=lambda path: path.name)
 def test_it_fits_the_compose_schema(path: Path) -> None:
     schema = json.loads((Path(__file__).parent / "compose-spec.json").read_text(encoding="utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
@@ -101,7 +108,7 @@ def test_a_variable_of_a_command_is_read_somewhere(name: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("name", ["web", "worker", "migrate"])
+@pytest.mark.parametrize("name", sorted(MEMOS))
 def test_every_setting_can_be_set(path: Path, name: str) -> None:
     given = set(environment(by_role(path)[name])) - COMMAND_ONLY
     wanted = DECLARED.keys() - COMMAND_ONLY - NOT_PASSED | {"MEMOS_SECRET_KEY_FILE", "DATABASE_URL_FILE"}
@@ -135,13 +142,13 @@ def test_the_secrets_that_are_read_are_made_and_mounted(path: Path, tmp_path: Pa
     assert backups[1:] == (environment(roles["secrets"])["BACKUP_FOLDER"], "rw")
     # Nothing else of a container is written to: without the volume there are no activation caches.
     assert activation[1:] == (environment(roles["secrets"])["ACTIVATION_FOLDER"], "rw")
-    for name in ("web", "worker", "migrate"):
+    for name in MEMOS:
         assert backups in mounts(roles[name])
         assert activation in mounts(roles[name])
         assert str(environment(roles[name])["MEMOS_ERASURE_LEDGER"]).startswith(backups[1])
     for name, service in roles.items():
         files = [value for key, value in environment(service).items() if key.endswith("_FILE")]
-        assert bool(files) == (name in {"postgres", "migrate", "web", "worker"})
+        assert bool(files) == (name in {"postgres", *MEMOS})
         for file in files:
             assert (store, folder, "ro") in mounts(service)
             assert (tmp_path / Path(file).relative_to(folder)).is_file()
@@ -192,8 +199,7 @@ def test_who_waits_for_whom(path: Path) -> None:
         "postgres": {"secrets"},
         "redis": set(),
         "migrate": {"secrets", "postgres", "redis"},
-        "web": {"postgres", "redis", "migrate"},
-        "worker": {"postgres", "redis", "migrate"},
+        **{name: {"postgres", "redis", "migrate"} for name in ("web", *WORKERS)},
     }
     assert list(graphlib.TopologicalSorter({n: set(others) for n, others in waits.items()}).static_order())
 
@@ -215,9 +221,10 @@ def test_health_checks_ask_for_what_exists(path: Path) -> None:
     django.setup()
     assert resolve(healthcheck.READY_PATH)
     roles = by_role(path)
-    for name in ("web", "worker"):
-        assert roles[name]["healthcheck"]["test"] == ["CMD", "python", "-m", "deploy.healthcheck", name]
-        assert callable(getattr(healthcheck, f"check_{name}"))
+    for name in ("web", *WORKERS):
+        kind = name.partition("-")[0]
+        assert roles[name]["healthcheck"]["test"] == ["CMD", "python", "-m", "deploy.healthcheck", kind]
+        assert callable(getattr(healthcheck, f"check_{kind}"))
     probe = roles["postgres"]["healthcheck"]["test"][1]
     # By the socket it would be healthy while the first start is still making the database.
     assert "-h 127.0.0.1" in probe
@@ -262,7 +269,7 @@ def test_the_stores_are_on_a_network_without_a_way_out(path: Path) -> None:
     assert len(inside) == 1
     for name in ("postgres", "redis"):
         assert set(roles[name]["networks"]) == inside
-    for name in ("web", "worker", "migrate"):
+    for name in MEMOS:
         assert set(roles[name]["networks"]) == set(networks)
     assert roles["secrets"]["network_mode"] == "none"
 
@@ -312,7 +319,7 @@ def test_images_are_pinned_and_ours_is_of_this_version(path: Path) -> None:
 @both
 def test_memos_runs_without_privileges(path: Path) -> None:
     for name, service in by_role(path).items():
-        if name in ("web", "worker", "migrate"):
+        if name in MEMOS:
             assert service["cap_drop"] == ["ALL"]
             assert service["security_opt"] == ["no-new-privileges:true"]
             assert "user" not in service, "the image's own user"
@@ -324,18 +331,39 @@ def test_memos_runs_without_privileges(path: Path) -> None:
 
 @both
 def test_a_worker_is_given_the_time_that_a_job_may_take(path: Path) -> None:
-    grace = by_role(path)["worker"]["stop_grace_period"]
-    assert int(grace.removesuffix("s")) > int(DECLARED["MEMOS_JOB_TIMEOUT_SECONDS"].default)
+    for name in WORKERS:
+        grace = by_role(path)[name]["stop_grace_period"]
+        assert int(grace.removesuffix("s")) > int(DECLARED["MEMOS_JOB_TIMEOUT_SECONDS"].default)
+
+
+@both
+def test_each_cluster_of_workers_has_a_container(path: Path) -> None:
+    commands = {name: service["command"] for name, service in by_role(path).items() if name in WORKERS}
+    assert commands == {name: [*WORKER, name.removeprefix("worker-")] for name in WORKERS}
+
+
+@both
+def test_each_service_has_limits_within_two_processors_that_are_explained(path: Path) -> None:
+    """Docker refuses more processors than the machine has; the defaults are for two."""
+    limits = ("mem_limit", "cpus")
+    for name, service in by_role(path).items():
+        assert set(limits) <= service.keys(), name
+        assert service["cpus"] <= 2
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    said = [before for before, line in pairwise(lines) if line.startswith("mem_limit")]
+    assert len(said) == len(ROLES)
+    assert all(line.startswith("# ") for line in said)
 
 
 def test_the_files_differ_in_nothing_that_memos_sees() -> None:
     """One deployment, told twice: service names, data folders and the build are what sets the files apart."""
     hosts = re.compile(r"\bmemos-(?=redis|web)")
-    for name in ("web", "worker", "migrate"):
+    for name in MEMOS:
         one, other = by_role(MAIN)[name], by_role(PANEL)[name]
         panel = {key: value and hosts.sub("", value) for key, value in environment(other).items()}
         assert environment(one) == panel
-        assert (one["command"], one["healthcheck"]) == (other["command"], other["healthcheck"])
+        for part in ("command", "healthcheck", "mem_limit", "cpus"):
+            assert one[part] == other[part]
 
 
 def test_main_builds_the_image_once_before_anything_runs_it() -> None:
@@ -346,7 +374,8 @@ def test_main_builds_the_image_once_before_anything_runs_it() -> None:
     assert (ROOT / build["context"] / build["dockerfile"]).is_file()
     assert set(build["args"]) == set(re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
     assert roles["secrets"]["pull_policy"] == "build"
-    assert {roles[name]["pull_policy"] for name in ("web", "worker", "migrate")} == {"never"}
+    assert {roles[name]["pull_policy"] for name in MEMOS} == {"never"}
+    assert {name for name in build["args"] if name.startswith("WITH_")} == {*EXTRAS, "WITH_RELOAD"}
 
 
 def test_main_declares_the_volumes_and_networks_it_uses() -> None:
@@ -356,6 +385,21 @@ def test_main_declares_the_volumes_and_networks_it_uses() -> None:
     assert networks_used(MAIN) == set(whole["networks"])
     kept = {role: {source for source, _, mode in mounts(s) if mode == "rw"} for role, s in by_role(MAIN).items()}
     assert (kept["postgres"], kept["redis"], kept["web"]) == ({"postgres"}, {"redis"}, {"backups", "activation"})
+
+
+def test_the_file_for_developing_runs_the_code_of_the_checkout_and_watches_it() -> None:
+    main, over = by_role(MAIN), by_role(DEV)
+    assert over.keys() == {"secrets", *MEMOS}
+    for name in {"web", *WORKERS}:
+        *start, command = over[name]["command"][:4]
+        folders = over[name]["command"][4:]
+        assert (start, command.split()) == (["watchfiles", "--sigint-timeout", "30"], main[name]["command"])
+        mounted = {source: target for source, target, mode in mounts(over[name]) if mode == "ro"}
+        assert folders
+        for folder in folders:
+            assert (ROOT / folder).is_dir()
+            assert mounted[f"./{folder}"] == f"/opt/memos/app/{folder}"
+    assert over["secrets"]["build"]["args"] == {"WITH_RELOAD": "1"}
 
 
 def test_1panel_rules() -> None:

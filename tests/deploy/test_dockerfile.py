@@ -76,6 +76,14 @@ def test_what_is_copied_exists_and_reaches_the_builder() -> None:
         assert not ignored(source), source
 
 
+def test_each_extra_of_the_image_has_its_file() -> None:
+    given = {arguments.split("=")[0] for instruction, arguments in instructions() if instruction == "ARG"}
+    [loop] = [arguments for instruction, arguments in instructions() if arguments.startswith("for extra in")]
+    extras = dict(re.findall(r"(\w+)=\$(WITH_\w+)", loop))
+    assert set(extras.values()) == given - {"PIP_INDEX_URL"}
+    assert {f"requirements-{name}.txt" for name in extras} <= set(copied())
+
+
 def test_nothing_private_reaches_the_builder() -> None:
     private = [".env", ".git/config", "data/secret_key", ".venv/bin/python", "deploy/.env", "memory/__pycache__/a.pyc"]
     for path in private:

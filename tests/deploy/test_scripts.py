@@ -171,12 +171,14 @@ def test_the_build_script_tags_the_version_of_the_project(tmp_path: Path) -> Non
     docker.write_text('#!/bin/sh\necho "$PWD: $*"\n')
     docker.chmod(0o755)
     run = [str(ROOT / "deploy/build-image.sh")]
-    given = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PIP_INDEX_URL": "https://mirror.test/simple"}
+    given = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PIP_INDEX_URL": "https://mirror.test/simple",
+             "WITH_TELEMETRY": "1"}  # fmt: skip
     said = [
         subprocess.run([*run, *argument], capture_output=True, text=True, check=True, cwd=tmp_path, env=given).stdout
         for argument in ([], ["9.9"])
     ]
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    start = f"{ROOT}: build --pull --build-arg PIP_INDEX_URL=https://mirror.test/simple --tag memos:"
+    arguments = "--build-arg PIP_INDEX_URL=https://mirror.test/simple --build-arg WITH_TELEMETRY=1"
+    start = f"{ROOT}: build --pull {arguments} --tag memos:"
     assert said[0].startswith(f"{start}{version} .\n")
     assert said[1].startswith(f"{start}9.9 .\n")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from memory.conf import ConfigurationError, Environment
+from memory.conf import ConfigurationError
 from memory.governance.policy import Policy, contradictions, effective, flatten, nest
-from memory.policy_values import BY_KEY, KNOBS
-
-DEFAULTS = {knob.key: knob.default for knob in KNOBS}
+from memory.policy_values import BY_KEY, DEFAULTS, KNOBS, read_policy
+from memory.removed_settings import POLICY_KEYS
 
 
 def test_the_defaults_are_in_their_range_and_do_not_contradict_each_other():
@@ -24,9 +25,8 @@ def test_the_defaults_are_in_their_range_and_do_not_contradict_each_other():
     }
 
 
-def test_every_value_is_documented_and_has_a_setting_of_its_own():
+def test_every_value_is_documented():
     assert all(knob.help.endswith(".") and knob.range for knob in KNOBS)
-    assert len({knob.setting for knob in KNOBS}) == len(KNOBS)
     assert all(knob.unit for knob in KNOBS if knob.maximum)
 
 
@@ -62,7 +62,7 @@ def test_deep_nonsense_is_refused_at_its_first_level():
 
 def test_the_nearest_source_wins_and_is_named():
     environment = {**DEFAULTS, "ttl_days": 900, "decay.floor": 0.05}
-    found = effective(environment, {"ttl_days": 30}, given=frozenset({"MEMOS_POLICY_DECAY_FLOOR"}))
+    found = effective(environment, {"ttl_days": 30}, given=frozenset({"decay.floor"}))
 
     assert found.values["ttl_days"] == 30
     assert (found.origins["ttl_days"], found.origins["decay.floor"], found.origins["legal_hold"]) == (
@@ -72,17 +72,42 @@ def test_the_nearest_source_wins_and_is_named():
     )
 
 
-@pytest.mark.parametrize(("value", "what"), [("-3", "outside"), ("soon", "not a number"), ("1e999", "outside")])
-def test_a_wrong_value_of_the_environment_is_refused_by_its_name(value, what):
-    knob = BY_KEY["decay.half_life_days.said"]
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("decay.floor=0.1", 0.1),
+        ("ttl_days=365", 365),
+        ("legal_hold=1", True),
+        ("decay.enabled=false", False),
+        ("gate.secrets=reject", "reject"),
+        ("timezone=Europe/Vienna", "Europe/Vienna"),
+        ("models.judge=vllm/org/large:7b", "vllm/org/large:7b"),
+    ],
+)
+def test_the_environment_gives_values_by_their_keys(word, value):
+    key, _, given = word.partition("=")
 
-    with pytest.raises(ConfigurationError, match=f"MEMOS_POLICY_DECAY_HALF_LIFE_DAYS_SAID.*{what}"):
-        knob.read(Environment({knob.setting: value}))
+    assert read_policy({key: given}) == {key: value}
 
 
-def test_the_environment_says_which_settings_it_gives():
-    env = Environment({"MEMOS_POLICY_TTL_DAYS": "0"})
-    for key in ("ttl_days", "legal_hold"):
-        BY_KEY[key].read(env)
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"decay.half_life_days.said": "-3"}, "decay.half_life_days.said=-3 must be a number from 0 to 36,500 days"),
+        ({"decay.half_life_days.said": "1e999"}, "decay.half_life_days.said=1e999 must be"),
+        ({"ttl_days": "soon"}, "ttl_days=soon must be a whole number"),
+        ({"ttl_days": "1.5"}, "ttl_days=1.5 must be a whole number"),
+        ({"legal_hold": "2"}, "legal_hold=2 must be true or false"),
+        ({"gate.secrets": "keep"}, "gate.secrets=keep must be one of redact, quarantine, reject"),
+        ({"timezone": "Vienna"}, "timezone=Vienna must be"),
+        ({"models.judge": "large"}, "models.judge=large must be"),
+        ({"gate.strcit": "1"}, "'gate.strcit' is no value of the policy"),
+    ],
+)
+def test_a_wrong_value_of_the_environment_is_refused_by_its_key(given, says):
+    with pytest.raises(ConfigurationError, match="MEMOS_POLICY: " + re.escape(says)):
+        read_policy(given)
 
-    assert env.given == {"MEMOS_POLICY_TTL_DAYS"}
+
+def test_each_former_setting_of_the_policy_names_its_key():
+    assert set(POLICY_KEYS.values()) == BY_KEY.keys()

@@ -210,11 +210,11 @@ def test_a_reranker_without_its_address_is_named_by_the_settings_too(settings) -
 
 
 def test_settings_that_nothing_else_starts_with_are_a_finding(settings) -> None:
-    settings.MEMOS_JOB_RETRY_SECONDS = settings.MEMOS_JOB_TIMEOUT_SECONDS = 60
+    settings.MEMOS_LLM_ENABLED, settings.MEMOS_LLM_TIMEOUT_SECONDS = True, 50.0
     status, found = examine()
     assert (status, found["settings"][0]) == (1, "fail")
-    assert "memos.E009 MEMOS_JOB_RETRY_SECONDS=60 must be more than" in found["settings"][1]
-    assert "Raise the first or lower the second." in found["settings"][2]
+    assert "memos.E010 MEMOS_LLM_TIMEOUT_SECONDS=50 must be at most half of" in found["settings"][1]
+    assert "Lower the first or raise the second." in found["settings"][2]
 
 
 def test_a_model_that_does_not_rerank_is_a_finding(settings, tmp_path: Path) -> None:
@@ -293,7 +293,8 @@ def test_each_language_model_is_tried_once_and_none_while_they_are_off(settings)
         assert examine()[1]["language model"] == ("ok", "off: answers and summaries are extractive", "")
         assert endpoint.asked == []
 
-        settings.MEMOS_LLM_ENABLED, settings.MEMOS_LLM_JUDGE_MODEL = True, "openai/strict"
+        settings.MEMOS_LLM_ENABLED = True
+        settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"models.judge": "openai/strict"}
         found = list(language.language_models())
 
         assert [(one.status, one.what.partition(", JSON by a schema in ")[0]) for one in found] == [

@@ -248,7 +248,6 @@ class TestRetired:
         assert "What holds no longer" not in staff.get(change_url(world.ids[0])).content.decode()
 
 
-@pytest.mark.whole_tables("reads the name of the index in a plan, which a part has another one of")
 def test_a_tag_is_found_in_its_index(world, staff):
     Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(metadata={"tags": ["crane", "dock"], "own": 1})
     Memory.objects.across_namespaces().filter(pk=world.ids[1]).update(metadata={"tags": "crane"})

@@ -209,7 +209,6 @@ def test_the_order_goes_with_kind_and_beginning_and_a_strange_cursor_is_the_firs
         assert listed(staff.get(LIST, {"ns": "harbour", "order": "mentions", "cursor": cursor}).content.decode())
 
 
-@pytest.mark.whole_tables("reads the name of the index in a plan, which a part has another one of")
 def test_mentions_are_counted_in_an_index(named):
     asked = {
         "namespace_id": named.harbour.namespace_id,

@@ -30,7 +30,7 @@ def test_the_namespaces_that_one_reaches_are_listed(world, staff, grant_console)
 
 def test_each_value_has_its_origin(world, staff, settings):
     settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, "retention.packs_days": 45}
-    settings.MEMOS_GIVEN = settings.MEMOS_GIVEN | {"MEMOS_POLICY_RETENTION_PACKS_DAYS"}
+    settings.MEMOS_POLICY_GIVEN = frozenset({"retention.packs_days"})
     policy.put_policy(world.harbour, wanted={"ttl_days": 30}, now=NOW)
     page = staff.get(URL, {"ns": "harbour"}).content.decode()
     knobs = dict(re.findall(r'<li class="knob" id="([^"]+)">(.*?)</li>', page, re.S))

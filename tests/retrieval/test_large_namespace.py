@@ -152,7 +152,7 @@ def test_a_namespace_at_the_limit_is_searched_exactly(alice, settings):
 
 def test_a_search_that_takes_too_long_is_ended_and_leaves_no_limit_behind(db, settings):
     settings.MEMOS_SEARCH_TIMEOUT_MS = 50
-    with pytest.raises(SearchTimedOut, match=r"longer than 50 ms .* MEMOS_SEARCH_TIMEOUT_MS"), limit_statements():
+    with pytest.raises(SearchTimedOut, match="longer than 50 ms"), limit_statements():
         fetch("SELECT pg_sleep(%(seconds)s)", {"seconds": 2}, prepared=False)
 
 

@@ -109,7 +109,7 @@ def test_every_setting_describes_itself():
     ("name", "nearest"),
     [
         ("MEMOS_LLM_ENABLE", "MEMOS_LLM_ENABLED"),
-        ("MEMOS_POLICY_GATE_STRCIT", "MEMOS_POLICY_GATE_STRICT"),
+        ("MEMOS_LLM_GATES", "MEMOS_LLM_GATE"),
         ("MEMOS_DATABASE_URL", "DATABASE_URL"),
         ("memos_llm_enabled", "MEMOS_LLM_ENABLED"),
         ("MEMOS_SECRETKEY_FILE", "MEMOS_SECRET_KEY_FILE"),
@@ -119,7 +119,7 @@ def test_every_setting_describes_itself():
 def test_a_misspelt_setting_is_named_with_the_nearest(name, nearest):
     env = Environment({name: "1", "MEMOS_PORT": "1", "MEMOS_API_PORT": "1", "MEMOS_API_KEY": "k", "HOME": "/"})
     env.flag("MEMOS_LLM_ENABLED", False, "")
-    env.flag("MEMOS_POLICY_GATE_STRICT", False, "")
+    env.flag("MEMOS_LLM_GATE", False, "")
     env.text("DATABASE_URL", "", "", secret=True)
     env.text("MEMOS_SECRET_KEY", "", "", secret=True)
     env.integer("MEMOS_PORT", 1, "", alias="MEMOS_API_PORT")

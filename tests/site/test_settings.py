@@ -24,7 +24,8 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
         SECRET | {"MEMOS_EMBEDDING_PROVIDER": "word2vec"},
         "MEMOS_EMBEDDING_PROVIDER='word2vec' is not one of: minilm, openai, hash",
     ),
-    "window": (SECRET | {"MEMOS_WINDOW_MESSAGES": "0"}, "MEMOS_WINDOW_MESSAGES=0 is outside 1..1000"),
+    "port": (SECRET | {"MEMOS_PORT": "0"}, "MEMOS_PORT=0 is outside 1..65535"),
+    "policy": (SECRET | {"MEMOS_POLICY": "ttl_days=-1"}, "MEMOS_POLICY: ttl_days=-1 must be a whole number from 0"),
 }
 STARTS: dict[str, tuple[dict[str, str], str]] = {
     "anonymous in debug": (SECRET | {"MEMOS_ANONYMOUS": "1", "MEMOS_DEBUG": "1"}, f"8000 {'x' * 50} True memos"),

@@ -79,11 +79,6 @@ def test_a_proxy_without_https_is_named(settings):
     ("expected", "says", "values"),
     [
         (
-            "memos.E009",
-            "MEMOS_JOB_RETRY_SECONDS=60 must be more than MEMOS_JOB_TIMEOUT_SECONDS=60",
-            {"MEMOS_JOB_RETRY_SECONDS": 60, "MEMOS_JOB_TIMEOUT_SECONDS": 60},
-        ),
-        (
             "memos.E010",
             "MEMOS_LLM_TIMEOUT_SECONDS=31 must be at most half of MEMOS_JOB_TIMEOUT_SECONDS=60",
             {"MEMOS_LLM_ENABLED": True, "MEMOS_LLM_TIMEOUT_SECONDS": 31.0, "MEMOS_JOB_TIMEOUT_SECONDS": 60},
@@ -109,9 +104,9 @@ def test_each_value_of_the_policy_that_contradicts_another_is_named(settings):
     settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, **wrong}
     found = check_contradictions(None)
     assert {one.id for one in found} == {"memos.E011"}
-    assert [one.msg.partition(")")[0] for one in found] == [
-        "MEMOS_POLICY_GATE_WORTH_THRESHOLD (policy `gate.worth_threshold`",
-        "MEMOS_POLICY_TTL_DAYS (policy `ttl_days`",
+    assert [" ".join(one.msg.split()[:2]) for one in found] == [
+        "MEMOS_POLICY: gate.worth_threshold",
+        "MEMOS_POLICY: ttl_days",
     ]
 
 
@@ -132,13 +127,14 @@ COMMAND, SERVER = ["manage.py", "check"], ["-c", "import memos_site.wsgi"]
     ("command", "wrong", "expected", "hint"),
     [
         (SERVER, {"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}, "memos.E004", "Unset MEMOS_DEBUG"),
+        (COMMAND, {"MEMOS_LLM_ENABLED": "1", "MEMOS_LLM_TIMEOUT_SECONDS": "40"}, "memos.E010", "Lower the first"),
+        (SERVER, {"MEMOS_POLICY": "ttl_days=1,working_memory.hours=99"}, "memos.E011", "Change it"),
         (
             COMMAND,
-            {"MEMOS_JOB_RETRY_SECONDS": "30", "MEMOS_JOB_TIMEOUT_SECONDS": "60"},
-            "memos.E009",
-            "Raise the first",
+            {"MEMOS_POLICY_GATE_PERSONAL_DATA": "redact"},
+            "MEMOS_POLICY_GATE_PERSONAL_DATA is no longer a setting: the values of the policy are in MEMOS_POLICY.",
+            "Write gate.personal_data=… into MEMOS_POLICY",
         ),
-        (SERVER, {"MEMOS_POLICY_TTL_DAYS": "1", "MEMOS_POLICY_WORKING_MEMORY_HOURS": "99"}, "memos.E011", "Change it"),
     ],
 )
 def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
@@ -152,3 +148,11 @@ def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
 def test_it_starts_with_safe_settings(tmp_path, command):
     done = start(tmp_path, command)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [COMMAND, SERVER])
+def test_it_starts_with_a_setting_of_a_former_version_and_says_so(tmp_path, command):
+    done = start(tmp_path, command, MEMOS_TOKENIZER="o200k_base", DATABASE_REPLICA_URL="postgresql://n@localhost/n")
+    assert done.returncode == 0, done.stderr
+    assert "MEMOS_TOKENIZER is no longer a setting: its value is fixed." in done.stderr
+    assert "DATABASE_REPLICA_URL is no longer a setting: no replica is read from." in done.stderr

@@ -55,7 +55,6 @@ def insert_evaluations() -> tuple[dict[object, int], dict[int, tuple[str, bool]]
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
     monkeypatch.setattr(embedding_model, "_active", caches.for_seconds(0.0))
     long, short, none = (remember(alice, text) for text in (LONG, "short", "has none"))

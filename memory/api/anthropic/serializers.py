@@ -59,7 +59,7 @@ class AnthropicMessageSerializer(CountedMessagesSerializer):
 
 
 class TokenCountSerializer(serializers.Serializer):
-    input_tokens = serializers.IntegerField(help_text="As `MEMOS_TOKENIZER` counts, without what MemOS adds")
+    input_tokens = serializers.IntegerField(help_text="As the server's tokenizer counts, without what MemOS adds")
 
 
 class AnthropicErrorSerializer(serializers.Serializer):

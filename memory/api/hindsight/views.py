@@ -33,7 +33,7 @@ from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.answer import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS
 from memory.api.serializers.ingest import OutcomeSerializer
 from memory.api.views.answer import choose_terms
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, Role
 from memory.providers.calls import TokenUsage
 from memory.retrieval.filters import Filter, parse
@@ -188,7 +188,6 @@ class BankViewSet(MemosViewSet):
         parameters=[MemoryUnitListingSerializer],
         responses={200: MemoryUnitListSerializer},
     )
-    @may_lag
     def units(self, request: Request, bank_id: str) -> Response:
         values = self.valid(MemoryUnitListingSerializer, request.query_params)
         scope = self.scope(bank_id, create=False)

@@ -25,7 +25,6 @@ from memory.api.mem0.serializers import (
     PageSerializer,
 )
 from memory.api.route_tags import MEM0
-from memory.api.views.base import may_lag
 from memory.enums import AccessScope
 from memory.errors import InvalidInput, NotFound
 from memory.owners import Owners
@@ -47,7 +46,6 @@ class Mem0OwnerViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: OwnerPageSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         paging = self.valid(PageSerializer, request.query_params)
         scope = self.own_scope()
@@ -113,7 +111,6 @@ class Mem0EventViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: AddEventPageSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         paging = self.valid(PageSerializer, request.query_params)
         scope = self.own_scope()

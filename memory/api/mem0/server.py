@@ -35,7 +35,6 @@ from memory.api.mem0.serializers import (
 from memory.api.mem0.views import correct
 from memory.api.route_tags import MEM0
 from memory.api.schema import IDEMPOTENCY_KEY
-from memory.api.views.base import may_lag
 from memory.enums import AccessScope
 from memory.owners import OWNERS, Owners
 from memory.services.memories.edit_many import edit_many
@@ -70,7 +69,6 @@ class Mem0ServerViewSet(Mem0ViewSet):
         parameters=[OwnersPageSerializer],
         responses={200: ServerMemoryListSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(OwnersPageSerializer, request.query_params)
         where = filters.join(filters.hold_owners(Owners.read(values).ids), *narrow({"show_expired": False}))

@@ -50,7 +50,6 @@ from memory.api.mem0.serializers import (
 )
 from memory.api.route_tags import MEM0
 from memory.api.schema import IDEMPOTENCY_KEY
-from memory.api.views.base import may_lag
 from memory.enums import AccessScope, Feedback
 from memory.models.keys import new_id
 from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata
@@ -153,7 +152,6 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: MemoryPageSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         return Response(self._list(request))
 
@@ -164,7 +162,6 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: Mem0MemorySerializer(many=True)},
     )
-    @may_lag
     def list_v2(self, request: Request) -> Response:
         return Response(self._list(request)["results"])
 
@@ -180,7 +177,6 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         parameters=[OwnersPageSerializer],
         responses={200: Mem0MemorySerializer(many=True)},
     )
-    @may_lag
     def list_v1(self, request: Request) -> Response:
         values = self.valid(OwnersPageSerializer, request.query_params)
         where = filters.join(filters.hold_owners(Owners.read(values).ids), *narrow({"show_expired": False}))

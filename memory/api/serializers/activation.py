@@ -32,7 +32,7 @@ class ActivationBuildAnswerSerializer(serializers.Serializer):
     form = serializers.ChoiceField(PromptForm.choices)
     model = serializers.CharField()
     prefix_sha256 = serializers.CharField(help_text="That of the packs whose prefix it will hold")
-    prefix_tokens = serializers.IntegerField(help_text="As MEMOS_TOKENIZER counts them")
+    prefix_tokens = serializers.IntegerField(help_text="As the server's tokenizer counts them")
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="The memories that it will hold")
 
 

@@ -87,7 +87,7 @@ class EmbeddingSerializer(serializers.Serializer):
 
 
 class EmbeddingUsageSerializer(serializers.Serializer):
-    prompt_tokens = serializers.IntegerField(help_text="As `MEMOS_TOKENIZER` counts")
+    prompt_tokens = serializers.IntegerField(help_text="As the server's tokenizer counts")
     total_tokens = serializers.IntegerField()
 
 

@@ -24,7 +24,11 @@ class EvaluationSerializer(serializers.Serializer):
     """What to evaluate: either a dataset or a namespace by its own judgements."""
 
     dataset = StrictCharField(
-        required=False, default="", min_length=1, max_length=100, help_text="A folder in MEMOS_EVALUATION_DIR"
+        required=False,
+        default="",
+        min_length=1,
+        max_length=100,
+        help_text="A folder in `datasets` of the server's data folder",
     )
     namespace = StrictCharField(
         required=False, default="", min_length=1, max_length=128, help_text="Asked the questions that were judged in it"

@@ -193,14 +193,6 @@ class HealthSerializer(serializers.Serializer):
     status = serializers.ChoiceField(["ok"])
 
 
-class ReplicaLagSerializer(serializers.Serializer):
-    bytes = serializers.IntegerField(help_text="What of PostgreSQL's log the replica has not replayed.")
-    seconds = serializers.FloatField(help_text="How old the newest transaction is that it has; 0 when none is missing.")
-
-
 class ReadySerializer(serializers.Serializer):
     status = serializers.ChoiceField(["ok", "degraded", "unavailable"])
     checks = serializers.DictField(child=serializers.CharField())
-    replica_lag = ReplicaLagSerializer(
-        required=False, help_text="With DATABASE_REPLICA_URL, while the replica answers."
-    )

@@ -98,7 +98,9 @@ class PolicyValueSerializer(serializers.Serializer):
     value = PolicyScalarField()
     origin = serializers.ChoiceField(PolicyOrigin.choices)
     default = PolicyScalarField()
-    setting = serializers.CharField(help_text="The environment variable that sets it for every namespace")
+    setting = serializers.CharField(
+        help_text="The environment variable that sets it for every namespace: `MEMOS_POLICY`, as `key=value`"
+    )
     unit = serializers.CharField(allow_blank=True)
     range = serializers.CharField()
     help = serializers.CharField()

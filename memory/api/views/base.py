@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import orjson
 from django.conf import settings
@@ -31,14 +30,11 @@ from memory.api.permissions import scope_needed
 from memory.deadline import within
 from memory.enums import AccessScope
 from memory.postgresql import reach
-from memory.services.replica.reads import note_write_of, read_for
 from memory.services.tenancy.namespaces import default_namespace, existing_scope, scope_for
 from memory.services.tenancy.zones import find_zone
 from memory.types import Access, Idempotency, Scope, compose_name
 
 MAX_IDEMPOTENCY_KEY = 200
-
-Answer = TypeVar("Answer", bound=Callable[..., Any])
 
 
 class _Validators(threading.local):
@@ -56,17 +52,6 @@ class _Validators(threading.local):
 
 
 _validators = _Validators()
-
-
-def may_lag(answer: Answer) -> Answer:
-    """For what a view reads that may be some moments old to others than its writer: the replica answers, if there is
-    one (`memory.services.replica`). It must write nothing."""
-
-    @wraps(answer)
-    def read(self: MemosViewSet, *args: Any, **kwargs: Any) -> Any:
-        return read_for(self.access, partial(answer, self, *args, **kwargs))
-
-    return cast(Answer, read)
 
 
 class MemosViewSet(ViewSet):
@@ -94,12 +79,7 @@ class MemosViewSet(ViewSet):
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
         kwargs = {name: compose_name(value) if isinstance(value, str) else value for name, value in kwargs.items()}
         with within(settings.MEMOS_REQUEST_SECONDS):
-            response = super().dispatch(request, *args, **kwargs)
-            # Whoever was not let in is not asked again who they are.
-            user = getattr(self.request, "_user", None)
-            if scope_needed(self) != AccessScope.READ and isinstance(user, Access):
-                note_write_of(self.access, self._namespace_ids)
-            return response
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Lets the action reach what is shared with the caller, where it may, once it is known who that is."""

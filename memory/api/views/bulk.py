@@ -11,7 +11,7 @@ from memory.api.cursors import write_cursor
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.bulk import ArchiveWhereSerializer, BulkChangeSerializer, EditWhereSerializer
 from memory.api.serializers.memories import MemoryListingSerializer, MemoryListSerializer, ReasonSerializer
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, BulkChangeVerb, MemoryState
 from memory.errors import Forbidden
 from memory.services.memories import bulk, read
@@ -31,7 +31,6 @@ class MemoriesViewSet(MemosViewSet):
         parameters=[MemoryListingSerializer],
         responses={200: MemoryListSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)

@@ -30,7 +30,7 @@ from memory.api.serializers.documents import (
     DocumentSerializer,
     StoredDocumentSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.ingestion import document_listing, documents, file_listing, files
 from memory.types import ListFilter
@@ -84,7 +84,6 @@ class DocumentViewSet(MemosViewSet):
         parameters=[DocumentListingSerializer],
         responses={200: DocumentListSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(DocumentListingSerializer, request.query_params)
         rows, cursor = document_listing.list_documents(

@@ -19,7 +19,7 @@ from memory.api.serializers.entities import (
     MergeSerializer,
     SplitSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.entities import curate, listing
 
@@ -43,7 +43,6 @@ class EntityViewSet(MemosViewSet):
         parameters=[EntityListingSerializer],
         responses={200: EntityListSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(EntityListingSerializer, request.query_params)
         rows, cursor = listing.entities(
@@ -77,7 +76,6 @@ class EntityViewSet(MemosViewSet):
         parameters=[GraphQuerySerializer],
         responses={200: GraphSerializer},
     )
-    @may_lag
     def graph(self, request: Request) -> Response:
         values = self.valid(GraphQuerySerializer, request.query_params)
         found = listing.graph(

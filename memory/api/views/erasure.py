@@ -15,7 +15,7 @@ from memory.api.serializers.erasure import (
     ErasureReceiptSerializer,
     ErasureSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.erasure import receipts, requests
 from memory.types import ListFilter
@@ -49,7 +49,6 @@ class ErasureViewSet(MemosViewSet):
         parameters=[ErasureListingSerializer],
         responses={200: ErasureListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(ErasureListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])

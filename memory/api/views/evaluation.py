@@ -17,7 +17,7 @@ from memory.api.serializers.evaluation import (
     EvaluationRunSerializer,
     EvaluationSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.evaluation.comparison import compare
 from memory.services.evaluation import runs
@@ -58,7 +58,6 @@ class EvaluationViewSet(MemosViewSet):
         parameters=[EvaluationListingSerializer],
         responses={200: EvaluationListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
@@ -70,7 +69,6 @@ class EvaluationViewSet(MemosViewSet):
         parameters=[EvaluationDetailSerializer],
         responses={200: EvaluationRunDetailSerializer},
     )
-    @may_lag
     def retrieve(self, request: Request, run_id: uuid.UUID) -> Response:
         include = self.valid(EvaluationDetailSerializer, request.query_params)["include_results"]
         run = runs.find(self.access, run_id=run_id)
@@ -82,7 +80,6 @@ class EvaluationViewSet(MemosViewSet):
         parameters=[CompareSerializer],
         responses={200: ComparisonSerializer},
     )
-    @may_lag
     def compare(self, request: Request) -> Response:
         values = self.valid(CompareSerializer, request.query_params)
         compared = compare(

@@ -44,8 +44,6 @@ def live(request: Request) -> Response:
 def ready(request: Request) -> Response:
     report = service.report()
     body = {"status": report.status, "checks": report.checks}
-    if report.lag is not None:
-        body["replica_lag"] = {"bytes": report.lag.bytes, "seconds": round(report.lag.seconds, 3)}
     return Response(body, status=503 if report.status == "unavailable" else 200)
 
 

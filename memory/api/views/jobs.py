@@ -14,7 +14,7 @@ from memory.api.serializers.jobs import (
     JobListSerializer,
     JobSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, JobState
 from memory.services.jobs import manage
 
@@ -36,7 +36,6 @@ class JobViewSet(MemosViewSet):
         parameters=[JobListingSerializer],
         responses={200: JobListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(JobListingSerializer, request.query_params)
         wanted = manage.JobFilter(

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from memory.api.serializers.evaluation import EvaluationListingSerializer
 from memory.api.serializers.judgement import JudgedSerializer, JudgementListSerializer, JudgementsSerializer
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.evaluation import judgements
 from memory.services.evaluation.judgements import Mark
@@ -41,7 +41,6 @@ class JudgementViewSet(MemosViewSet):
         parameters=[EvaluationListingSerializer],
         responses={200: JudgementListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])

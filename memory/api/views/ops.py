@@ -17,7 +17,7 @@ from memory.api.serializers.ops import (
     ProceduralSerializer,
     StatsSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.jobs import schedules as schedule_runs
 from memory.services.jobs import waiting
@@ -33,7 +33,6 @@ class OpsViewSet(MemosViewSet):
     required_scope = AccessScope.READ
 
     @extend_schema(operation_id="ops_stats", summary="Totals", responses={200: StatsSerializer})
-    @may_lag
     def stats(self, request: Request) -> Response:
         return Response(stats.totals(self.access))
 
@@ -42,7 +41,6 @@ class OpsViewSet(MemosViewSet):
         summary="Queues, schedules and newest summaries",
         responses={200: PipelineSerializer},
     )
-    @may_lag
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=ListFilter(None, None, RECENT))
         now = timezone.now()
@@ -61,7 +59,6 @@ class OpsViewSet(MemosViewSet):
         parameters=[ListingSerializer],
         responses={200: AuditListSerializer},
     )
-    @may_lag
     def audit(self, request: Request) -> Response:
         return Response({"events": listing.audit_events(self.access, wanted=self._filter(request))})
 
@@ -71,7 +68,6 @@ class OpsViewSet(MemosViewSet):
         parameters=[ListingSerializer],
         responses={200: CondensationListSerializer},
     )
-    @may_lag
     def condensations(self, request: Request) -> Response:
         return Response({"condensations": listing.condensations(self.access, wanted=self._filter(request))})
 
@@ -81,7 +77,6 @@ class OpsViewSet(MemosViewSet):
         parameters=[PackListingSerializer],
         responses={200: PackListSerializer},
     )
-    @may_lag
     def context_packs(self, request: Request) -> Response:
         values = self.valid(PackListingSerializer, request.query_params)
         rows = listing.context_packs(self.access, wanted=_filter_of(values), include_pack=values["include_pack"])
@@ -90,7 +85,6 @@ class OpsViewSet(MemosViewSet):
     @extend_schema(
         operation_id="ops_procedural", summary="Registered prompts and tools", responses={200: ProceduralSerializer}
     )
-    @may_lag
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 

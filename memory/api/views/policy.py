@@ -23,7 +23,7 @@ from memory.api.serializers.policy import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.governance.policy import nest
-from memory.policy_values import BY_KEY
+from memory.policy_values import BY_KEY, SETTING
 from memory.services.retention.exemptions import UNCHANGED, exempt
 from memory.services.retention.policy_preview import preview
 from memory.services.tenancy import policy
@@ -129,7 +129,7 @@ def _answer(namespace: str, found: Governing) -> Response:
                 "value": effective.values[key],
                 "origin": effective.origins[key].value,
                 "default": knob.default,
-                "setting": knob.setting,
+                "setting": SETTING,
                 "unit": knob.unit,
                 "range": knob.range,
                 "help": knob.help,

@@ -15,7 +15,7 @@ from memory.api.serializers.quarantine import (
     ReviewedSerializer,
     ReviewSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, QuarantineState
 from memory.services.ingestion import quarantine
 from memory.services.ingestion.quarantine import QuarantineFilter, Reviewed
@@ -38,7 +38,6 @@ class QuarantineViewSet(MemosViewSet):
         parameters=[QuarantineListingSerializer],
         responses={200: QuarantineListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(QuarantineListingSerializer, request.query_params)
         wanted = QuarantineFilter(

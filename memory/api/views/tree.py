@@ -20,7 +20,7 @@ from memory.api.serializers.tree import (
     TreeSerializer,
     node_to_dict,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.memories import read
 from memory.services.tree import browse, grow
@@ -41,7 +41,6 @@ class TreeViewSet(MemosViewSet):
         parameters=[TreeListingSerializer],
         responses={200: TreeSerializer},
     )
-    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(TreeListingSerializer, request.query_params)
         scope, now = self.scope(values["namespace"], create=False), timezone.now()
@@ -70,7 +69,6 @@ class TreeViewSet(MemosViewSet):
         parameters=[TreePageSerializer],
         responses={200: TreeNodeSerializer},
     )
-    @may_lag
     def retrieve(self, request: Request, node_id: uuid.UUID) -> Response:
         values = self.valid(TreePageSerializer, request.query_params)
         scope, now = self.scope(values["namespace"], create=False), timezone.now()

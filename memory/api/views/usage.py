@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.serializers.usage import UsageListSerializer, UsageReadSerializer
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.usage import totals
 from memory.services.usage.totals import MAX_FILED, UsageFilter, UsageTotal
@@ -26,7 +26,6 @@ class UsageViewSet(MemosViewSet):
         parameters=[UsageReadSerializer],
         responses={(200, "application/json"): UsageListSerializer, (200, "text/csv"): OpenApiTypes.STR},
     )
-    @may_lag
     def totals(self, request: Request) -> Response | HttpResponse:
         values = self.valid(UsageReadSerializer, request.query_params)
         as_file = values["format"] == "csv"

@@ -22,7 +22,7 @@ from memory.api.serializers.webhooks import (
     WebhookListSerializer,
     WebhookSerializer,
 )
-from memory.api.views.base import MemosViewSet, may_lag
+from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, DeliveryState
 from memory.services.webhooks import endpoints, log
 
@@ -38,7 +38,6 @@ class WebhookViewSet(MemosViewSet):
         parameters=[WebhookListingSerializer],
         responses={200: WebhookListSerializer},
     )
-    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(WebhookListingSerializer, request.query_params)
         rows, cursor = endpoints.list_webhooks(
@@ -128,7 +127,6 @@ class WebhookViewSet(MemosViewSet):
         parameters=[DeliveryListingSerializer],
         responses={200: DeliveryListSerializer},
     )
-    @may_lag
     def deliveries(self, request: Request, webhook_id: uuid.UUID) -> Response:
         values = self.valid(DeliveryListingSerializer, request.query_params)
         webhook = endpoints.find_webhook(self.access, webhook_id=webhook_id)

@@ -26,8 +26,8 @@ WAIT_SECONDS = 1.0
 
 
 class CallGuard:
-    """Lets calls of one model in. It opens (and refuses) after MEMOS_LLM_BREAKER_FAILURES in a row, for
-    MEMOS_LLM_BREAKER_SECONDS; then one call tries, and closes it or opens it anew."""
+    """Lets calls of one model in. It opens (and refuses) after some failures in a row, for a while;
+    then one call tries, and closes it or opens it anew."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -76,7 +76,7 @@ class CallGuard:
             if self._refuses():
                 raise LLMUnavailable(
                     f"{self._label} failed {self._failures} times in a row and is left alone for "
-                    f"{settings.MEMOS_LLM_BREAKER_SECONDS:g} s (MEMOS_LLM_BREAKER_SECONDS). Last: {self._last_failure}",
+                    f"{settings.MEMOS_LLM_BREAKER_SECONDS:g} s. Last: {self._last_failure}",
                     retry_after=max(1, math.ceil(self._seconds_left())),
                 )
             self._running += 1

@@ -259,10 +259,7 @@ class ChatModel:
         return request
 
     def _explain_failures(self, planned: PlannedCall) -> AbstractContextManager[None]:
-        late = (
-            f"took more than {self.timeout:g} seconds: raise MEMOS_LLM_TIMEOUT_SECONDS (for the gate "
-            "MEMOS_LLM_GATE_SECONDS)"
-        )
+        late = f"took more than {self.timeout:g} seconds: raise MEMOS_LLM_TIMEOUT_SECONDS (not for the gate)"
         return explain_failures(self.endpoint, late=late, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:

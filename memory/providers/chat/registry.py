@@ -48,7 +48,7 @@ def list_chats() -> dict[str, ChatModel]:
 
 def resolve_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
     """Provider and model for the purpose."""
-    provider, _, name = (model or getattr(settings, f"MEMOS_LLM_{purpose.upper()}_MODEL")).partition("/")
+    provider, _, name = (model or str(settings.MEMOS_POLICY[f"models.{purpose}"])).partition("/")
     return (provider, name) if name else (settings.MEMOS_LLM_PROVIDER, settings.MEMOS_LLM_MODEL)
 
 

@@ -98,7 +98,7 @@ def relay(
     """Sends `body`, with the model's own name in it and what is `added` to its messages, to the slot of `slot_plan`.
     Leaving the block ends the call at the provider.
 
-    The answer may be silent for MEMOS_LLM_RELAY_IDLE_SECONDS, and take any time in all. Raises PassedOnError for an
+    The answer may be silent for a quarter of an hour, and take any time in all. Raises PassedOnError for an
     error of the provider, LLMUnavailable when it does not answer, here or while the answer is read, and what a receiver
     of `call_planned` refuses the call with.
     """
@@ -163,7 +163,7 @@ def _open(model: ChatModel, body: Mapping[str, Any], added: AddedMemory | None) 
 
 
 def _explain_failures(model: ChatModel, planned: PlannedCall) -> AbstractContextManager[None]:
-    late = f"sent nothing for {settings.MEMOS_LLM_RELAY_IDLE_SECONDS:g} seconds: raise MEMOS_LLM_RELAY_IDLE_SECONDS"
+    late = f"sent nothing for {settings.MEMOS_LLM_RELAY_IDLE_SECONDS:g} seconds"
     return explain_failures(model.endpoint, late=late, prompt_tokens=planned.prompt_tokens)
 
 

@@ -112,7 +112,7 @@ class EndpointReranker:
     def _late(self) -> str:
         return (
             f"The rerank endpoint {self._url} took more than MEMOS_RERANK_TIMEOUT_SECONDS={self._timeout:g}: "
-            "raise it, or lower MEMOS_RERANK_CANDIDATES or MEMOS_RERANK_MAX_TOKENS."
+            "raise it, or use a smaller model."
         )
 
 

@@ -65,7 +65,7 @@ class OnnxReranker:
             if time.monotonic() > deadline:
                 raise RerankUnavailable(
                     f"{self.name} took more than MEMOS_RERANK_TIMEOUT_SECONDS={self._timeout:g} for "
-                    f"{len(texts)} texts: raise it, lower MEMOS_RERANK_CANDIDATES or MEMOS_RERANK_MAX_TOKENS, or use a "
+                    f"{len(texts)} texts: raise it, or use a "
                     "smaller model."
                 )
             return self._logits(session, _inputs([encodings[row] for row in rows], wanted, pad), len(rows))
@@ -144,7 +144,7 @@ class OnnxReranker:
         return declared
 
     def _window(self) -> int:
-        """Tokens that the model reads by its tokenizer_config.json; where that is silent, MEMOS_RERANK_MAX_TOKENS."""
+        """Tokens that the model reads by its tokenizer_config.json; where that is silent, the settings' number."""
         source = self._folder / "tokenizer_config.json"
         if not source.is_file():
             return self._max_tokens

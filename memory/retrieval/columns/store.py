@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from memory.models.sql import read_clock
-from memory.postgresql import reach, replica
+from memory.postgresql import reach
 from memory.retrieval.columns.columns import Columns, TermStatistics
 from memory.retrieval.columns.load import Changes, Snapshot, read_all, read_changed, read_changes
 from memory.retrieval.question import Question
@@ -312,11 +312,6 @@ def columns_for(
     Not within a transaction: what it has written, others must not see.
     """
     if _store is None or question.predicate is not None or connection.in_atomic_block:
-        yield None
-        return
-    if replica.is_reading():
-        # What has changed is told by the primary's transactions; SQL answers from the replica.
-        _store.want(scope, question)
         yield None
         return
     with _store.current(scope, question, changes) as found:

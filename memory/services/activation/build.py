@@ -24,7 +24,7 @@ from memory.models.keys import new_id
 from memory.models.locks import Lock, try_lock
 from memory.postgresql import reach
 from memory.services.activation import caches
-from memory.services.activation.engines import Engine, choose_engine
+from memory.services.activation.engines import BUILD_SECONDS, Engine, choose_engine
 from memory.services.activation.prefix import CurrentPrefix, render_prefix
 from memory.services.jobs import queue, runner
 from memory.stores.activation_folder import CacheFolder, name_file
@@ -83,7 +83,7 @@ def request_build(
 
 def enqueue_build(namespace_id: int, engine: str, form: str, model: str) -> str:
     """Queues the job, once for all who ask; returns its id."""
-    seconds = settings.MEMOS_ACTIVATION_SECONDS + _MORE_SECONDS
+    seconds = BUILD_SECONDS + _MORE_SECONDS
     return queue.enqueue(queue.BUILD_ACTIVATION, namespace_id, str(engine), str(form), model, seconds=seconds)
 
 

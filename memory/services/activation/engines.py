@@ -24,6 +24,8 @@ from memory.stores.slots import forget_note
 from memory.text.tokens import count_tokens
 
 # A slot that others use is waited for so long; so often is a prompt computed again whose slot another one took.
+# Within which a model must have computed a cache.
+BUILD_SECONDS = 600
 WAIT_SECONDS = 30.0
 TRIES = 3
 _PROVIDER = ActivationEngine.LLAMACPP.value
@@ -143,7 +145,7 @@ class LlamaEngine:
         planned = PlannedCall(ModelKind.CHAT, model.purpose, model.provider, model.name, counted)
         with announce(planned) as call:
             started = time.monotonic()
-            self.slots.read_prompt(prompt, slot=slot, seconds=settings.MEMOS_ACTIVATION_SECONDS)
+            self.slots.read_prompt(prompt, slot=slot, seconds=BUILD_SECONDS)
             call.usage = TokenUsage(len(tokens), 0, 0)
             return round((time.monotonic() - started) * 1000)
 

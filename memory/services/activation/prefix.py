@@ -22,13 +22,15 @@ from memory.types import Scope
 # Tokens of what is told in a completion where MEMOS_PACK_MAX_TOKENS sets no limit: the rest of a model's context is the
 # caller's.
 COMPLETION_TOKENS = 4_000
+# Tokens of what was found that a model which answers is given.
+ANSWER_SOURCE_TOKENS = 4_000
 # Stands behind the prefix while a template makes a prompt of it. The last one counts: a memory may say it, too.
 _END = "[end of the prefix]"
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentPrefix:
-    """`text` is that of the packs, `sha256` names it. `tokens`: as MEMOS_TOKENIZER counts them."""
+    """`text` is that of the packs, `sha256` names it. `tokens`: as the server's tokenizer counts them."""
 
     text: str
     sha256: str
@@ -39,7 +41,7 @@ class CurrentPrefix:
 def count_pack_tokens(form: PromptForm) -> int:
     """How many tokens a pack has at most that is told in this form; the prefix depends on it."""
     if form == PromptForm.ANSWER:
-        return int(settings.MEMOS_ANSWER_SOURCE_TOKENS)
+        return ANSWER_SOURCE_TOKENS
     return int(settings.MEMOS_PACK_MAX_TOKENS or COMPLETION_TOKENS)
 
 

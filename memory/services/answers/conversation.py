@@ -31,7 +31,6 @@ from memory.services.answers.write import CUT_OFF
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.ingestion.replies import QuotingReply, SourceGone
 from memory.services.recall.quoted import list_quoted
-from memory.services.replica.reads import note_write
 from memory.services.tenancy import idempotency as answers
 from memory.text.citations import remove_markers
 from memory.types import Idempotency, NewMemory, Outcome, Scope
@@ -186,7 +185,6 @@ def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID
     answered = replace(answered, degraded=[*answered.degraded, *done.degraded])
     if key:
         _keep(exchange.scope, answered, remembered)
-    _note_write(exchange)
     return Reply(answered, remembered)
 
 
@@ -197,13 +195,7 @@ def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
     key = _key_of_question(exchange.idempotency) if exchange.idempotency else None
     turns = [(exchange.scope, turn) for turn in exchange.asked]
     done = ingest_batch(turns, now=exchange.clock(), idempotency=key)
-    _note_write(exchange)
     return [RememberedTurn(turn.role, outcome) for (_, turn), outcome in zip(turns, done.outcomes, strict=True)]
-
-
-def _note_write(exchange: Exchange) -> None:
-    """Notes the write before the caller gets the outcome, also in a stream."""
-    note_write(actor=exchange.scope.actor, namespace_ids=[exchange.scope.namespace_id])
 
 
 def _key_of_question(key: Idempotency) -> Idempotency:

@@ -69,7 +69,7 @@ def find_sources(
     """Searches, and keeps a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
     whether anything is answered, as it decides `answerable`.
 
-    For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. `beside`: other namespaces, as in `query`.
+    For a model the pack's text has at most ANSWER_SOURCE_TOKENS. `beside`: other namespaces, as in `query`.
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
     room = count_pack_tokens(PromptForm.ANSWER) if terms.model else None

@@ -41,6 +41,8 @@ JOB_SECONDS = 3600
 MAX_OPEN = 5
 # Dumps of a namespace whose files are kept, the newest: who may only read asks for dumps, too.
 MAX_KEPT = 10
+# How long a dump's file can be downloaded.
+KEEP_HOURS = 24
 PIECE_BYTES = 1024 * 1024
 _MAX_NAME_CHARS = 200
 
@@ -197,8 +199,8 @@ def read_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> tuple[Cub
         )
     if not is_there(row):
         raise NotFound(
-            f"The file of the dump {file_id} is there no longer: it is kept for {settings.MEMOS_CUBE_KEEP_HOURS} "
-            "hours, and an erasure takes it away. Dump the cube again.",
+            f"The file of the dump {file_id} is there no longer: it is kept for {KEEP_HOURS} hours, "
+            "and an erasure takes it away. Dump the cube again.",
             detail={"field": "id"},
         )
     scope = Scope(row.namespace_id, name_of(row), access.actor, str(row.id))
@@ -261,11 +263,11 @@ def end(row: CubeFile, *, now: datetime) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes dumps' files after MEMOS_CUBE_KEEP_HOURS, and rows after MEMOS_JOBS_KEEP_DAYS; returns how many rows.
+    """Deletes dumps' files after KEEP_HOURS, and rows after a week; returns how many rows.
 
     One that is not over stays as long as its job: a job that failed waits for a person.
     """
-    of_file = now - timedelta(hours=settings.MEMOS_CUBE_KEEP_HOURS)
+    of_file = now - timedelta(hours=KEEP_HOURS)
     of_row = min(of_file, now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS))
     deleted = 0
     for row in CubeFile.objects.across_namespaces().filter(created_at__lt=of_file):

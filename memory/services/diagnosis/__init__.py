@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from functools import partial
 
-from memory.postgresql import replica
 from memory.services.diagnosis import background, governance, host, language, search, storage
 from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 
@@ -32,8 +31,6 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
                 WARN, "everything else", "needs the database and was not looked at", "repair the database first"
             )
             return
-    if replica.is_configured():
-        yield _run_check(storage.read_replica)
     for check in (
         *(search.embedding_works, search.embedding_agrees, search.vectors, search.hnsw_indexes),
         *(storage.isolation, storage.counters, background.worker),

@@ -85,7 +85,9 @@ def hnsw_indexes() -> Finding:
     name, state = "HNSW indexes", indexes.look()
     if state.left_out:
         what = f"{len(state.left_out)} large namespaces have none: as many as may have one already"
-        return Finding(WARN, name, what, "raise MEMOS_HNSW_NAMESPACES; until then all their vectors are compared")
+        return Finding(
+            WARN, name, what, "spread them over several servers, or archive what is old: all their vectors are compared"
+        )
     if missing := [place for place in state.wanted if place not in state.valid]:
         what = f"{len(missing)} of {len(state.wanted)} are not whole yet; their namespaces are searched without"
         return Finding(

@@ -12,9 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from memory import ledger
 from memory.errors import RedisAway
 from memory.models import Namespace
-from memory.postgresql import replica
 from memory.postgresql.base import open_connection
-from memory.postgresql.replica import ReplicaAway
 from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index.recount import differences
@@ -37,16 +35,6 @@ def database() -> Finding:
     if major < MIN_POSTGRES:
         return Finding(FAIL, "database", f"PostgreSQL {version} is too old", f"use PostgreSQL {MIN_POSTGRES} or later")
     return Finding(OK, "database", f"PostgreSQL {version}")
-
-
-def read_replica() -> Finding:
-    """Whether reads go to the replica that DATABASE_REPLICA_URL names."""
-    try:
-        lag = replica.measure_lag()
-    except ReplicaAway as away:
-        fix = "check DATABASE_REPLICA_URL, and that the primary's pg_stat_replication lists it"
-        return Finding(WARN, "replica", str(away), fix)
-    return Finding(OK, "replica", f"{lag.bytes} bytes and {lag.seconds:.1f} s behind")
 
 
 def pgvector() -> Finding:

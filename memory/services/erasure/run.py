@@ -50,7 +50,6 @@ from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
 from memory.services.index.recount import differences
 from memory.services.jobs import queue
 from memory.services.memories import recompare
-from memory.services.replica.reads import note_write_for_all
 from memory.services.tenancy import holds
 from memory.services.training.unlearn import list_unlearned, unlearn
 from memory.stores import index_holders
@@ -320,8 +319,6 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
         holding.append("what the server wrote: proof.words says where")
     if holding or row.proof["search"]["found_after"]:
         raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
-    # Reads must not go to a replica that still has the erased rows.
-    note_write_for_all()
     ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
         _row(erasure).select_for_update().get()

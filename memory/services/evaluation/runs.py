@@ -27,6 +27,7 @@ from memory.types import Access, ListFilter, Scope
 _OPEN = (EvaluationStatus.QUEUED, EvaluationStatus.RUNNING)
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 DEFAULT_TOP_K = 50
+MAX_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,7 @@ class Measured:
 
 
 def dataset_folder(name: str) -> Path:
-    """The folder `name` inside MEMOS_EVALUATION_DIR. Raises InvalidInput, NotFound."""
-    if not settings.MEMOS_EVALUATION_DIR:
-        raise InvalidInput(
-            "This server has no folder of datasets: set MEMOS_EVALUATION_DIR, or evaluate a namespace.",
-            detail={"field": "dataset"},
-        )
+    """The folder `name` among the server's data sets. Raises InvalidInput, NotFound."""
     if not _FOLDER_NAME.fullmatch(name):
         raise InvalidInput(
             "A dataset is named by its folder: 1 to 100 letters, digits, dots, dashes and underscores.",
@@ -72,7 +68,7 @@ def dataset_folder(name: str) -> Path:
     folder = (home / name).resolve()
     # A link inside the folder may not lead out of it either.
     if folder.parent != home or not folder.is_dir():
-        raise NotFound(f"There is no dataset {name!r} in MEMOS_EVALUATION_DIR.", detail={"field": "dataset"})
+        raise NotFound(f"There is no dataset {name!r} in `datasets` in MEMOS_DATA_DIR.", detail={"field": "dataset"})
     return folder
 
 
@@ -95,7 +91,7 @@ def request(
         if scope is not None:
             lock_namespace(scope)
         run = create(scope, dataset=dataset, options=options, label=label, actor=access.actor, now=now)
-        queue.enqueue(queue.EVALUATE, run.namespace_id, str(run.pk), seconds=settings.MEMOS_EVALUATION_TIMEOUT_SECONDS)
+        queue.enqueue(queue.EVALUATE, run.namespace_id, str(run.pk), seconds=MAX_SECONDS)
     return run
 
 

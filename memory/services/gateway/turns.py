@@ -21,7 +21,6 @@ from memory.services.ingestion.replies import QuotingReply, SourceGone
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.quoted import list_quoted
 from memory.services.recall.search import Ask
-from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of
 from memory.text.reminders import remove_reminders
@@ -166,7 +165,6 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
             metadata=metadata,
             quoted=quoted,
         )
-    note_write(actor=turn.scope.actor, namespace_ids=[turn.scope.namespace_id])
     return RememberedChat(question, told, tuple(dict.fromkeys(degraded)), tuple(gate))
 
 

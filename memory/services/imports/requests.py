@@ -218,7 +218,7 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes imports that were asked for MEMOS_JOBS_KEEP_DAYS ago, with their files; returns how many.
+    """Deletes imports that were asked for a week ago, with their files; returns how many.
 
     One that is not over stays as long as its job: a job that failed waits for a person.
     """

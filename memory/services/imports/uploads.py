@@ -26,7 +26,7 @@ from memory.services.tenancy.empty_namespace import lock_to_remove, remove_if_em
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope
 
-# What one request brings: at 150 KB a second it is here within MEMOS_RECEIVE_SECONDS.
+# What one request brings: at 150 KB a second it is here within the time that a request has.
 PART_BYTES = 4 * 1024**2
 # Files of one sender in a namespace that nothing has used yet, which have MEMOS_MAX_UPLOAD_BYTES together.
 MAX_OPEN = 5

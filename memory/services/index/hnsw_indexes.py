@@ -37,6 +37,8 @@ KEPT_SHARE = 0.5
 RETRY_SECONDS = 3600.0
 # A vector of half precision with its links, as the build has it in memory.
 _BYTES_EACH = 2.5
+# Megabytes that PostgreSQL may use to build one: enough for 600,000 vectors of 384 dimensions; beyond it is slower.
+MAX_BUILD_MB = 768
 
 
 class Place(NamedTuple):
@@ -72,7 +74,7 @@ class HnswReport:
 @dataclass(frozen=True, slots=True)
 class HnswIndexes:
     """Lists the indexes that there should be and those that there are; `valid`: those that searches use. `left_out`:
-    namespaces that have none because MEMOS_HNSW_NAMESPACES others do."""
+    namespaces that have none because as many others as may have one do."""
 
     wanted: list[Place]
     valid: set[Place]
@@ -147,7 +149,7 @@ def _list_indexes() -> dict[Place, bool]:
 
 
 def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
-    """Lists the indexes that there should be, and the namespaces beyond MEMOS_HNSW_NAMESPACES.
+    """Lists the indexes that there should be, and the namespaces that are too many.
 
     Those that have one come first, then the largest.
     """
@@ -183,7 +185,7 @@ def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> boo
     [vectors] = raw.execute(
         "SELECT count(*) FROM memory_memoryvector WHERE namespace_id = %s AND model_id = %s", place
     ).fetchone() or (0,)
-    megabytes = min(settings.MEMOS_HNSW_BUILD_MB, int(vectors * dimensions * 2 * _BYTES_EACH / 2**20) + 16)
+    megabytes = min(MAX_BUILD_MB, int(vectors * dimensions * 2 * _BYTES_EACH / 2**20) + 16)
     # In one process: several would share memory that a container has little of, and take every core from requests.
     for name, value in (
         ("maintenance_work_mem", f"{megabytes}MB"),

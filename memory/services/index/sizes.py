@@ -7,7 +7,7 @@ from django.db import connection
 
 
 def list_large(*, share: float = 1.0) -> list[tuple[int, int]]:
-    """(namespace id, searchable memories) of the namespaces beyond MEMOS_LARGE_NAMESPACE_MEMORIES, or beyond a `share`
+    """(namespace id, searchable memories) of the namespaces that are large, or beyond a `share`
     of it; by id."""
     with connection.cursor() as cursor:
         cursor.execute(

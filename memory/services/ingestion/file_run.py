@@ -27,6 +27,8 @@ from memory.services.jobs import runner
 from memory.types import NewDocument, Scope, StoredDocument
 
 # As many as a document that is sent as JSON may have.
+# What reading a file may take: address space, time of all threads together, time, and pages or slides.
+_MEMORY_MB, _CPU_SECONDS, _SECONDS, _PAGES = 1_024, 30, 60, 2_000
 MAX_TEXT_CHARS = 1_000_000
 _MAX_TITLE_CHARS = 300
 _MAX_PROBLEM_CHARS = 500
@@ -66,12 +68,12 @@ def carry_out(*, namespace_id: int, file_id: uuid.UUID, now: Callable[[], dateti
 
 
 def limits_in_force() -> ParserLimits:
-    """What reading a file may take, by the settings."""
+    """What reading a file may take."""
     return ParserLimits(
-        memory=settings.MEMOS_PARSER_MEMORY_MB * 1024**2,
-        cpu_seconds=settings.MEMOS_PARSER_CPU_SECONDS,
-        seconds=settings.MEMOS_PARSER_SECONDS,
-        max_pages=settings.MEMOS_PARSER_PAGES,
+        memory=_MEMORY_MB * 1024**2,
+        cpu_seconds=_CPU_SECONDS,
+        seconds=_SECONDS,
+        max_pages=_PAGES,
         max_chars=MAX_TEXT_CHARS,
         ocr_folder=settings.MEMOS_OCR_FOLDER,
         ocr_languages=[one.strip() for one in settings.MEMOS_OCR_LANGUAGES.split(",") if one.strip()],

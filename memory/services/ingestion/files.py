@@ -161,7 +161,7 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes files that were given MEMOS_JOBS_KEEP_DAYS ago, but for those of documents in force; returns how many.
+    """Deletes files that were given a week ago, but for those of documents in force; returns how many.
 
     One that is not over stays as long as its job: a job that failed waits for a person.
     """
@@ -190,8 +190,8 @@ def spool(chunks: Iterable[bytes], *, most: int | None = None) -> Iterator[tuple
                 size += len(chunk)
                 if most is not None and size > most:
                     raise FileTooLarge(
-                        f"The file has more than {most} bytes (MEMOS_FILE_MAX_BYTES): send it in parts, or raise the "
-                        "limit.",
+                        f"The file has more than {most} bytes, three quarters of MEMOS_MAX_BODY_BYTES: send it in "
+                        "parts, or raise the limit.",
                         detail={"field": "file"},
                     )
                 digest.update(chunk)

@@ -118,7 +118,7 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes jobs that ended well or were discarded MEMOS_JOBS_KEEP_DAYS ago; returns how many. Failed ones stay.
+    """Deletes jobs that ended well or were discarded a week ago; returns how many. Failed ones stay.
 
     The notes of django-q2 about tasks that ran into their time limit are deleted as well.
     """

@@ -1,8 +1,8 @@
 """Claims jobs and carries them out: a heartbeat moves while a job runs, and its end or its error is recorded.
 
 The job's row is the queue. A claim takes the next due job of a priority, of each namespace in turn, so one that has
-queued thousands delays another's first job by one of its own. A job whose heartbeat stops becomes due again; after
-MEMOS_JOB_ATTEMPTS it is failed and keeps its input.
+queued thousands delays another's first job by one of its own. A job whose heartbeat stops becomes due again; after the
+last attempt it is failed and keeps its input.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue
 from memory.services.jobs.registry import WORKER, NothingLeft, find_task, slice_seconds
 from memory.services.jobs.schedules import mend_clock
-from memory.services.replica.reads import note_write
 from memory.types import Scope
 
 log = logging.getLogger("memos.jobs")
@@ -133,9 +132,6 @@ def carry_out(job: Job, task: Callable[[], Result], *, clock: Clock) -> Result |
                 raise
             return None
         heart.stop()
-        if job.namespace_id:
-            # Before anyone sees that it is done.
-            note_write(namespace_ids=[job.namespace_id])
         _record(job, heart, clock, None)
         return result
 

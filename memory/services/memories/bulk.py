@@ -154,7 +154,7 @@ def state_of(change: BulkChange) -> str:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes changes that were asked for MEMOS_JOBS_KEEP_DAYS ago; returns how many.
+    """Deletes changes that were asked for a week ago; returns how many.
 
     One that is not over stays as long as its job: a job that failed waits for a person.
     """

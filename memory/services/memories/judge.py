@@ -82,7 +82,7 @@ class _Case:
 
 
 def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Has the waiting pairs judged, at most MEMOS_LLM_SETTLING_PER_RUN; returns how many got a verdict.
+    """Has the waiting pairs judged, at most as many as a run may; returns how many got a verdict.
 
     Begins no further question after `seconds`, nor once the model is away. Only one run works at a time; a second one
     does nothing, and neither does a run without a model.

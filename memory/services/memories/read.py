@@ -116,7 +116,7 @@ def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuery
 
 @contextmanager
 def _limit_time() -> Iterator[None]:
-    """Opens a transaction whose statements take at most MEMOS_SEARCH_TIMEOUT_MS. Raises SearchTimedOut."""
+    """Opens a transaction whose statements may take as long as one of a search. Raises SearchTimedOut."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
@@ -126,7 +126,7 @@ def _limit_time() -> Iterator[None]:
             raise
         raise SearchTimedOut(
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
-            "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+            "time or rarer words."
         ) from error
 
 

@@ -13,8 +13,7 @@ from memory.caches import Cache, for_seconds
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RedisAway
 from memory.models import EmbeddingModel
-from memory.postgresql import reach, replica
-from memory.postgresql.replica import Lag, ReplicaAway
+from memory.postgresql import reach
 from memory.services.backup import scheduled
 from memory.services.index.embedding_model import active_model
 from memory.services.jobs.waiting import describe_overdue, queue_status
@@ -39,23 +38,13 @@ class Report:
 
     status: str
     checks: dict[str, str]
-    # The lag of the replica, if one answers.
-    lag: Lag | None = None
 
 
 def report() -> Report:
-    """Checks the database, Redis, the embedding model, the workers, their queue, the replica and the backups."""
-    with replica.on_primary():
-        return _report()
-
-
-def _report() -> Report:
+    """Checks the database, Redis, the embedding model, the workers, their queue and the backups."""
     database = _database()
     checks = {"database": database, "redis": _redis()}
-    lag = None
     if database == OK:
-        if replica.is_configured():
-            checks["replica"], lag = _replica()
         with reach.across_namespaces():
             checks["embedding"] = _embedding()
             checks["worker"] = _worker()
@@ -64,7 +53,7 @@ def _report() -> Report:
                 checks["backup"] = _backup()
     if database != OK:
         return Report("unavailable", checks)
-    return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks, lag)
+    return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks)
 
 
 def gauges() -> dict[str, tuple[str, float]]:
@@ -75,9 +64,6 @@ def gauges() -> dict[str, tuple[str, float]]:
     }
     if found.status == "unavailable":
         return values
-    if found.lag is not None:
-        values["memos_replica_lag_bytes"] = ("Bytes of the log that the replica has not replayed", found.lag.bytes)
-        values["memos_replica_lag_seconds"] = ("Age of what the replica has replayed last", found.lag.seconds)
     with reach.across_namespaces():
         totals = stats.totals(system_access("metrics"))
         backlog = stats.backlog(system_access("metrics"))
@@ -122,14 +108,6 @@ def _database() -> str:
     except (DatabaseError, InterfaceError):
         return "does not answer"
     return OK
-
-
-def _replica() -> tuple[str, Lag | None]:
-    try:
-        lag = replica.measure_lag()
-    except ReplicaAway as away:
-        return f"cannot be read from, the primary answers: {away}", None
-    return OK, lag
 
 
 def _redis() -> str:

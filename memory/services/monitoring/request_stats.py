@@ -161,7 +161,7 @@ def _request(cursor: bytes, fields: dict[bytes, bytes]) -> RecentRequest:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes the figures of minutes that are MEMOS_REQUEST_FIGURES_DAYS old; returns how many rows."""
+    """Deletes the figures of minutes that are a month old; returns how many rows."""
     oldest = now - timedelta(days=settings.MEMOS_REQUEST_FIGURES_DAYS)
     old = RequestMinute.objects.across_namespaces().filter(minute__lt=oldest)
     deleted = 0

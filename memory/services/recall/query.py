@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from memory import tracing
-from memory.audit import APPEND_EVENTS, commit_of_reads
+from memory.audit import APPEND_EVENTS, COMMIT_OF_READS
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models.keys import new_id
@@ -343,7 +343,7 @@ def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, 
         "pack": encode(answer.pack).decode(),
         "memory_ids": uuid_array(_list_memory_ids(answer.pack)),
         "now": ask.now,
-        "commit": commit_of_reads(),
+        "commit": COMMIT_OF_READS,
         "actor": scope.actor,
         "request_id": scope.request_id,
         "query_event_id": new_id(),

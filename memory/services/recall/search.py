@@ -16,7 +16,6 @@ from memory.models.sql import limit_statements
 from memory.providers.embedding.interface import Pending
 from memory.retrieval import users
 from memory.retrieval.columns.load import Changes
-from memory.retrieval.columns.store import last_seen
 from memory.retrieval.excerpts import excerpt_hits
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
@@ -26,7 +25,6 @@ from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding_model import ActiveModel, active_model
-from memory.services.replica.reads import read
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -157,22 +155,15 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
         policy = in_force(scope.namespace_id).policy
     question = fit_to_namespace(scope, question, started.model)
 
-    def look() -> Retrieval:
-        with limit_statements():
-            return retrieve(
-                scope,
-                question,
-                top_k=ask.top_k,
-                show_dropped=shown,
-                collapse=policy.collapse_duplicates,
-                changes=changes,
-            )
-
-    if question.predicate is None and last_seen(scope, started.model.id) is not None:
-        # This is arithmetic after one check of changes on the primary: cheaper than any search.
-        retrieval = look()
-    else:
-        retrieval = read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
+    with limit_statements():
+        retrieval = retrieve(
+            scope,
+            question,
+            top_k=ask.top_k,
+            show_dropped=shown,
+            collapse=policy.collapse_duplicates,
+            changes=changes,
+        )
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
     with limit_statements():
         retrieval = replace(retrieval, hits=excerpt_hits(scope, question, retrieval.hits))

@@ -209,8 +209,7 @@ def _no_candidate(scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval
         return Diagnosis(
             memory_id,
             Verdict.NOT_A_CANDIDATE,
-            "No arm has it among its best. How far from them it is would take longer to find out than "
-            "MEMOS_SEARCH_TIMEOUT_MS allows.",
+            "No arm has it among its best. How far from them it is would take longer to find out than a search may.",
             details={"considered": retrieval.considered},
         )
     pools = {"dense": max(DENSE_POOL, pool_size()), "lexical": max(LEXICAL_POOL, pool_size())}

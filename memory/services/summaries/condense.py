@@ -51,7 +51,7 @@ class _Batch:
 def condense_session(
     scope: Scope, *, session: str, now: datetime, refresh: Refresh | None = None
 ) -> list[Condensation]:
-    """Brings a session's summary up to date, MEMOS_SUMMARY_BATCH_MESSAGES turns a version; returns the new versions.
+    """Brings a session's summary up to date, at most 40 turns a version; returns the new versions.
 
     What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
     and of two runs at once one stores each version.

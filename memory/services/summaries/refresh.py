@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from memory.enums import SummaryTrigger
+from memory.governance.policy import Policy
 from memory.models import NamespacePolicy, Session
 from memory.models.sql import fetch
 from memory.services.jobs import queue
@@ -62,22 +63,18 @@ class Refresh:
 
 
 def read_refresh_settings() -> Refresh:
-    """What the settings say, for namespaces without a policy of their own."""
-    return _refresh(
-        settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
-        settings.MEMOS_SUMMARY_REFRESH_TOKENS,
-        settings.MEMOS_SUMMARY_IDLE_SECONDS,
-    )
+    """Returns what MEMOS_POLICY says, for namespaces without a policy of their own."""
+    return _refresh_by(Policy.of(settings.MEMOS_POLICY))
 
 
 def refresh_of(namespace_id: int) -> Refresh:
-    """What the namespace's policy says."""
-    policy = in_force(namespace_id).policy
-    return _refresh(policy.summary_messages, policy.summary_tokens, policy.summary_idle_seconds)
+    """Returns what the namespace's policy says."""
+    return _refresh_by(in_force(namespace_id).policy)
 
 
-def _refresh(messages: int, tokens: int, idle_seconds: int) -> Refresh:
-    return Refresh(messages, tokens, timedelta(seconds=idle_seconds) if idle_seconds else None)
+def _refresh_by(policy: Policy) -> Refresh:
+    idle = policy.summary_idle_seconds
+    return Refresh(policy.summary_messages, policy.summary_tokens, timedelta(seconds=idle) if idle else None)
 
 
 def request_if_due(
@@ -86,7 +83,7 @@ def request_if_due(
     """Queues a summary when the session has none yet, or when it is due again; call it inside a transaction.
 
     Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
-    nobody fulfilled is void after MEMOS_SUMMARY_LOCK_SECONDS.
+    nobody fulfilled is void after half a minute.
     """
     sessions = Session.objects.in_scope(scope).filter(name=session)
     if has_summary:

@@ -1,4 +1,4 @@
-"""Answers already given: a repeated write gets the first one's. Kept for MEMOS_IDEMPOTENCY_HOURS, then forgotten."""
+"""Answers already given: a repeated write gets the first one's. Kept for a day, then forgotten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
@@ -18,6 +17,8 @@ from memory.models.keys import new_id
 from memory.types import Idempotency
 
 # Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
+# How long an Idempotency-Key is remembered.
+REMEMBERED_HOURS = 24
 ERASED = ""
 
 Made = TypeVar("Made")
@@ -99,5 +100,5 @@ def amend(idempotency: Idempotency, **changes: Any) -> None:
 
 def forget_old(*, now: datetime) -> int:
     """Deletes the records whose time is over; returns how many."""
-    oldest = now - timedelta(hours=settings.MEMOS_IDEMPOTENCY_HOURS)
+    oldest = now - timedelta(hours=REMEMBERED_HOURS)
     return IdempotencyRecord.objects.filter(keep_forever=False, created_at__lt=oldest).delete()[0]

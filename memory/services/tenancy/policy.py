@@ -21,7 +21,7 @@ from memory.gate.policy import GatePolicy
 from memory.governance.policy import Effective, Policy, contradictions, effective, flatten, nest
 from memory.models import NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
-from memory.policy_values import BY_KEY, KNOBS, Value
+from memory.policy_values import BY_KEY, Value
 from memory.providers.chat.registry import adapter_problem, choice_problem
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.tenancy.notes import clean_note
@@ -83,7 +83,7 @@ def in_force(namespace_id: int) -> InForce:
 
 
 def _forget_settings(*, setting: str, **_: object) -> None:
-    if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN", "MEMOS_LLM")):
+    if setting.startswith(("MEMOS_POLICY", "MEMOS_LLM")):
         _in_force.clear()
 
 
@@ -248,10 +248,4 @@ def _model_problems(overrides: Mapping[str, Value], namespace_id: int | None) ->
 
 
 def _effective(overrides: Mapping[str, Value]) -> Effective:
-    environment = {
-        knob.key: settings.MEMOS_POLICY[knob.key]
-        if knob.key in settings.MEMOS_POLICY
-        else getattr(settings, knob.setting)
-        for knob in KNOBS
-    }
-    return effective(environment, overrides, given=settings.MEMOS_GIVEN)
+    return effective(settings.MEMOS_POLICY, overrides, given=settings.MEMOS_POLICY_GIVEN)

@@ -29,8 +29,8 @@ from memory.types import Access, ChangeTerms, Idempotency, ListFilter, Scope
 
 MAX_NAME_CHARS = 128
 MOST_NAMESPACES = 100
-# The table of users, a part of it (deploy/citus/partition.py), or a shard.
-_TABLE = re.compile(r"memory_user(?:_p?\d+)?")
+# The table of users, or a shard of it.
+_TABLE = re.compile(r"memory_user(?:_\d+)?")
 # A shard's constraint: of a node's refusal Citus passes on the words, and none of the fields.
 _NAME_ONCE = re.compile(r"\buser_name_once_\d+\b")
 

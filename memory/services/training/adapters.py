@@ -21,6 +21,7 @@ from memory.services.jobs import queue
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.services.training.consent import require_consent
 from memory.services.training.datasets import check_usable, find_dataset, name_of
+from memory.services.training.process import MAX_SECONDS
 from memory.services.training.staleness import find_stale
 from memory.types import Access, ListFilter, Scope
 
@@ -109,7 +110,7 @@ def create_adapter(
 
 def queue_training(row: Adapter) -> None:
     """Queues the job that trains it. Inside the caller's transaction."""
-    seconds = settings.MEMOS_TRAINING_SECONDS + BESIDES_TRAINING_SECONDS
+    seconds = MAX_SECONDS + BESIDES_TRAINING_SECONDS
     queue.enqueue(queue.TRAIN_ADAPTER, row.namespace_id, str(row.id), seconds=seconds)
 
 

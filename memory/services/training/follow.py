@@ -88,7 +88,7 @@ def start_rebuilt(dataset: TrainingDataset, *, now: datetime) -> Adapter | None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes the files of data sets that are older than MEMOS_TRAINING_KEEP_DAYS; returns of how many."""
+    """Deletes the files of data sets that are older than the settings say; returns of how many."""
     oldest = now - timedelta(days=settings.MEMOS_TRAINING_KEEP_DAYS)
     rows = TrainingDataset.objects.across_namespaces().filter(created_at__lt=oldest, dropped_at=None)
     count = 0

@@ -22,7 +22,7 @@ LOAD_SECONDS = 60.0
 _READ_BYTES = 4 * 1024 * 1024
 _SAID_CHARS = 200
 _RUNTIME_UPDATING = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
-_FOLDER = "it must see MEMOS_ADAPTERS_DIR under the same path, and may read the files of the adapter"
+_FOLDER = "it must see MemOS's folder of adapters under the same path, and may read the files of the adapter"
 # What vLLM says, and what helps.
 _MENDS = {
     "LoRA is not enabled": "start it with --enable-lora",

@@ -41,7 +41,7 @@ def connect() -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes calls that ended MEMOS_MODEL_CALLS_DAYS ago, and reservations that nobody settles; returns how many."""
+    """Deletes calls that ended three months ago, and reservations that nobody settles; returns how many."""
     oldest = first_id_of(now - timedelta(days=settings.MEMOS_MODEL_CALLS_DAYS))
     old = ModelCall.objects.across_namespaces().filter(pk__lt=oldest).order_by("pk")
     deleted = budgets.forget_expired(now=now)

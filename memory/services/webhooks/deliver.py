@@ -32,6 +32,8 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.webhooks")
 
+# A webhook that took no delivery for so long is disabled.
+DISABLE_HOURS = 72
 ACTOR = "worker"
 # Deliveries that are made of events at once.
 PUBLISHED = 200
@@ -239,9 +241,9 @@ def _judge_webhook(webhook: Webhook, reply: DeliveryReply, *, now: datetime) -> 
         return
     if reply.status == GONE:
         disable(webhook, why="The receiver answered 410: it wants nothing more.", now=now)
-    elif now - webhook.failing_since >= timedelta(hours=settings.MEMOS_WEBHOOK_DISABLE_HOURS):
-        hours = settings.MEMOS_WEBHOOK_DISABLE_HOURS
-        disable(webhook, why=f"No delivery was taken for {hours} hours. The last attempt: {reply.error}", now=now)
+    elif now - webhook.failing_since >= timedelta(hours=DISABLE_HOURS):
+        why = f"No delivery was taken for {DISABLE_HOURS} hours. The last attempt: {reply.error}"
+        disable(webhook, why=why, now=now)
 
 
 def _rows(lease: Lease) -> ScopedQuerySet[Webhook]:

@@ -112,7 +112,7 @@ def _judge(status: int) -> str:
 
 def _say(error: Exception, seconds: float, *, is_late: bool) -> str:
     if is_late or isinstance(error, TimeoutError):
-        return f"There was no answer within {seconds:g} seconds (MEMOS_WEBHOOK_SECONDS)."
+        return f"There was no answer within {seconds:g} seconds."
     if isinstance(error, socket.gaierror):
         return "The name of the host is not known."
     if isinstance(error, ssl.SSLCertVerificationError):

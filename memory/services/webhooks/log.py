@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from memory.enums import TEST_EVENT, DeliveryState
@@ -18,6 +17,8 @@ from memory.models.paging import page_of
 from memory.services.webhooks.endpoints import find_webhook
 from memory.types import Access
 
+# How long deliveries stay listed, and can be replayed.
+LOG_DAYS = 30
 _BATCH = 5_000
 
 
@@ -112,8 +113,8 @@ def count_webhooks(access: Access) -> WebhookCounts:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes deliveries that were made MEMOS_WEBHOOK_LOG_DAYS ago; returns how many. None is tried for so long."""
-    oldest = first_id_of(now - timedelta(days=settings.MEMOS_WEBHOOK_LOG_DAYS))
+    """Deletes deliveries that were made LOG_DAYS ago; returns how many. None is tried for so long."""
+    oldest = first_id_of(now - timedelta(days=LOG_DAYS))
     old = WebhookDelivery.objects.across_namespaces().filter(pk__lt=oldest).order_by("pk")
     deleted = 0
     while keys := list(old.values_list("pk", flat=True)[:_BATCH]):

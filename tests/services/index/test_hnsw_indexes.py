@@ -255,7 +255,7 @@ def test_those_that_have_one_come_first_then_the_largest(alice, bob, settings):
         [alice.scope.namespace_id],
         [bob.scope.namespace_id],
     )
-    assert "MEMOS_HNSW_NAMESPACES" in doctor().fix
+    assert "archive what is old" in doctor().fix
     settings.MEMOS_HNSW_NAMESPACES = 0
     assert keep_up(seconds=60) == HnswReport(dropped=1)
     settings.MEMOS_HNSW_NAMESPACES = 1

@@ -196,7 +196,8 @@ def test_summaries_that_are_due_are_asked_for_with_the_batch(alice, provider, no
 
 @pytest.mark.parametrize("count", [60, COUNT])
 def test_a_batch_is_stored_where_its_summaries_cannot_be_asked_for(alice, provider, now, monkeypatch, settings, count):
-    settings.MEMOS_WINDOW_MESSAGES = settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 10
+    settings.MEMOS_WINDOW_MESSAGES = 10
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"summary.messages": 10}
 
     def fail(*_: Any, **__: Any) -> None:
         with connection.cursor() as cursor:

@@ -13,6 +13,7 @@ from django.test import override_settings
 
 from memory.demo.procedures import demo_procedures
 from memory.models import AuditLog, ContextPack, Session
+from memory.policy_values import DEFAULTS
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.sessions.reset import reset_session
@@ -138,7 +139,7 @@ def test_the_whole_history_of_the_session_is_what_a_pack_stands_for(alice, remem
     assert (saved.packs, saved.saved) == (1, answer.token_original - answer.token_condensed)
 
 
-@override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)
+@override_settings(MEMOS_POLICY=DEFAULTS | {"summary.messages": 2})
 def test_a_look_into_the_past_shows_the_summary_of_then_and_asks_for_none(alice, remember):
     remember(alice, "I prefer green tea.")
     assert not ask(alice, as_of=NOW).summary_enqueued
@@ -166,7 +167,7 @@ def test_a_request_that_nobody_fulfilled_is_made_again(alice, remember, settings
     assert ask(alice, now=late).summary_enqueued
 
 
-@override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)
+@override_settings(MEMOS_POLICY=DEFAULTS | {"summary.messages": 2})
 def test_a_refresh_is_asked_for_after_enough_messages(alice, remember):
     remember(alice, "I prefer green tea.")
     condense_session(alice.scope, session="s1", now=NOW)

@@ -107,11 +107,10 @@ def test_without_an_idle_time_the_rest_waits_for_more(summarised):
 
 
 def test_the_settings_are_the_default(settings):
-    settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 7
-    settings.MEMOS_SUMMARY_REFRESH_TOKENS = 90
-    settings.MEMOS_SUMMARY_IDLE_SECONDS = 60
+    given = {"summary.messages": 7, "summary.tokens": 90, "summary.idle_seconds": 60}
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | given
     assert read_refresh_settings() == Refresh(messages=7, tokens=90, idle=timedelta(minutes=1))
-    settings.MEMOS_SUMMARY_IDLE_SECONDS = 0
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"summary.idle_seconds": 0}
     assert read_refresh_settings().idle is None
 
 
@@ -127,7 +126,7 @@ def test_the_settings_are_the_default(settings):
     ids=["nothing", "short", "quiet", "long", "many"],
 )
 def test_a_query_sees_the_same_as_the_request(summarised, settings, texts, now, due):
-    settings.MEMOS_SUMMARY_REFRESH_TOKENS = 100
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"summary.tokens": 100}
     if texts:
         tell(summarised, *texts)
     assert session_context(summarised.scope, session="s1", now=now).summary_due is due
@@ -156,7 +155,7 @@ def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
 
 def test_ingest_asks_when_the_namespaces_own_number_is_reached(alice, settings):
     settings.MEMOS_WINDOW_MESSAGES = 2
-    settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 2
+    settings.MEMOS_POLICY = settings.MEMOS_POLICY | {"summary.messages": 2}
     policy.put_policy(alice.scope, wanted={"summary": {"messages": 4}}, now=NOW)
     caches.forget_all()
 

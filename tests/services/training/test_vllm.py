@@ -193,7 +193,7 @@ def test_an_adapter_of_the_trainer_answers_under_its_name_until_it_is_unloaded(v
     ("path", "key", "said"),
     [
         ("large", KEY, "start it with a --max-lora-rank"),
-        ("/nowhere/style", KEY, "MEMOS_ADAPTERS_DIR under the same path"),
+        ("/nowhere/style", KEY, "folder of adapters under the same path"),
         ("first", "another", "MEMOS_ADAPTER_SERVER_KEY"),
     ],
 )

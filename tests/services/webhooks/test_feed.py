@@ -244,7 +244,6 @@ def test_every_type_is_made_of_some_audit_event():
     assert not {"QUERY", "CONTEXT_PACK"} & set(events.sources(()))
 
 
-@pytest.mark.whole_tables("reads the name of the index in a plan, which a part has another one of")
 def test_the_feed_is_read_from_its_index(alice, bob, remember):
     """Among many events of others, as on a server in use: on a nearly empty table every index costs the same."""
     remember(alice, "The ferry leaves at nine.")
