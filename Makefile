@@ -33,13 +33,14 @@ run test test-slow check: export PYTHONDONTWRITEBYTECODE :=
 # On servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
 WORKERS ?= 2
 PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n $(WORKERS) --dist worksteal)
-# These kill, restore and upgrade whole servers, or send many thousands of requests.
-SLOW := tests/crash tests/upgrades tests/deploy tests/contracts/test_openapi.py tests/management/test_backup.py
+# These kill, restore and upgrade whole servers, send many thousands of requests, or install the official MCP suite.
+SLOW := tests/crash tests/upgrades tests/deploy tests/contracts/test_openapi.py tests/management/test_backup.py \
+	tests/api/mcp/test_conformance.py
 test: install-dev install-clients translations ## run the tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e $(SLOW:%=--ignore=%)
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
-test-slow: install-dev install-clients translations ## run the other tests: kills, upgrades, backups, deployment, the schema
+test-slow: install-dev install-clients translations ## run the other tests: kills, upgrades, backups, deployment, schema, MCP
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright $(SLOW)
 
 # 180 random requests of each operation, beside those at the bounds of its schema: more than 10,000, other ones each time.
