@@ -93,18 +93,21 @@ def url(make_tenant: Any, remember: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the suite is installed, with a Node.js that is new enough for it."""
-    return install_locked(tmp_path_factory, PACKAGE)
+def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command that runs the suite, by a Node.js that is new enough for it."""
+    folder = install_locked(tmp_path_factory, PACKAGE)
+    nodes = list(folder.glob("node_modules/node-linux-*/bin/node"))
+    if not nodes:
+        pytest.skip("the suite needs Node.js 22, and the lock file has it for Linux on x64 and arm64 only")
+    return [str(nodes[0]), str(folder / PROGRAM), "server"]
 
 
 @pytest.mark.parametrize("revision", [NEWEST_HANDSHAKE, STATELESS])
 def test_no_check_fails_that_is_not_listed(url, suite, tmp_path, revision):
     """One that is listed and passes has to leave the list."""
-    (node,) = suite.glob("node_modules/node-linux-*/bin/node")
     options = ["--url", url, "--suite", "all", "--spec-version", revision, "--output-dir", str(tmp_path)]
 
-    done = run_program([str(node), PROGRAM, "server", *options], suite)
+    done = run_program([*suite, *options], tmp_path)
 
     checks = [check for path in tmp_path.glob("*/checks.json") for check in json.loads(path.read_text("utf-8"))]
     failed = {check["id"]: check for check in checks if check["status"] in {"FAILURE", "WARNING"}}
