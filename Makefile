@@ -37,7 +37,7 @@ PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n $(WORKERS) --dist worksteal)
 SLOW := tests/crash tests/upgrades tests/deploy tests/contracts/test_openapi.py tests/management/test_backup.py \
 	tests/management/test_ordinary_login.py tests/providers/test_llama.py tests/api/test_activation.py \
 	tests/api/test_answer_llama.py tests/api/test_openai_clients.py tests/services/activation/test_life.py \
-	tests/sdk/test_frameworks.py tests/tools/test_supply.py
+	tests/sdk/test_frameworks.py tests/tools/test_supply.py tests/api/mcp/test_conformance.py
 test: install-dev install-clients translations ## run the tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e $(SLOW:%=--ignore=%)
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e

@@ -72,8 +72,7 @@ MEMOS_LOG_LEVEL = env.text(
 MEMOS_WEB_WORKERS = env.integer(
     "MEMOS_WEB_WORKERS",
     2,
-    "Web server processes, which share requests: half as many as there are processors, plus one; PostgreSQL and the "
-    "embedding need the rest.",
+    "Web server processes: half as many as there are processors, plus one; PostgreSQL and the embedding need the rest.",
     minimum=1,
     maximum=64,
 )

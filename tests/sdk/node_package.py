@@ -34,7 +34,7 @@ class NodePackage:
 
     def tool(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs one of the package's tools (`tsc`, `openapi-typescript`), whatever becomes of it."""
-        return _run([str(self.source / "node_modules" / ".bin" / name), *arguments], self.home)
+        return run_program([str(self.source / "node_modules" / ".bin" / name), *arguments], self.home)
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +50,16 @@ def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) ->
     folder = tmp_path_factory.mktemp("published")
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n', encoding="utf-8")
     _npm(folder, "install", "--prefer-offline", "--ignore-scripts", "--legacy-peer-deps", package)
+    return folder
+
+
+def install_locked(tmp_path_factory: pytest.TempPathFactory, package: Path) -> Path:
+    """A folder with what a `package.json` and its lock name. Skips where there is no npm or no registry."""
+    _need_node()
+    folder = tmp_path_factory.mktemp("locked")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(package / name, folder)
+    _npm(folder, "ci", "--prefer-offline", "--ignore-scripts")
     return folder
 
 
@@ -84,13 +94,14 @@ def _build(package: NodePackage) -> None:
 
 
 def _npm(folder: Path, *arguments: str) -> None:
-    done = _run(["npm", *arguments, "--no-audit", "--no-fund", "--loglevel=error"], folder)
+    done = run_program(["npm", *arguments, "--no-audit", "--no-fund", "--loglevel=error"], folder)
     if done.returncode and any(sign in done.stderr for sign in AWAY):
         pytest.skip(f"npm gets no packages from its registry: {done.stderr.strip().splitlines()[0]}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run_program(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program in `folder`, whatever becomes of it."""
     return subprocess.run(
         command,
         cwd=folder,

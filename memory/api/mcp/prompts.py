@@ -1,9 +1,10 @@
-"""What a person may pick in a client: the request to remember the conversation."""
+"""Offers what a person may pick in a client: the request to remember the conversation."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from memory.api.mcp.protocol import INVALID_PARAMS, RpcError
 from memory.enums import AccessScope
 from memory.types import Access
 
@@ -15,12 +16,8 @@ _ARGUMENTS = {
 MAX_NAME = 128
 
 
-class WrongPrompt(Exception):
-    """There is no such prompt, or its arguments are wrong; the message says what."""
-
-
 def list_prompts(access: Access) -> list[dict[str, Any]]:
-    """The prompts that the caller's scopes open."""
+    """Returns the prompts that the caller's scopes open."""
     if not access.may(AccessScope.WRITE):
         return []
     return [
@@ -34,15 +31,17 @@ def list_prompts(access: Access) -> list[dict[str, Any]]:
 
 
 def get_prompt(access: Access, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The messages of a prompt. Raises WrongPrompt."""
+    """Returns the messages of a prompt. Raises RpcError."""
     if name not in {prompt["name"] for prompt in list_prompts(access)}:
-        raise WrongPrompt(f"There is no prompt {name[:40]!r} for this key.")
+        raise RpcError(INVALID_PARAMS, f"There is no prompt {name[:40]!r} for this key.")
     given = {key: value for key, value in arguments.items() if value not in (None, "")}
     for key, value in given.items():
         if key not in _ARGUMENTS:
-            raise WrongPrompt(f"{key[:40]}: is no argument of this prompt; it takes {', '.join(_ARGUMENTS)}.")
+            raise RpcError(
+                INVALID_PARAMS, f"{key[:40]}: is no argument of this prompt; it takes {', '.join(_ARGUMENTS)}."
+            )
         if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME:
-            raise WrongPrompt(f"{key}: must be a text of 1 to {MAX_NAME} characters.")
+            raise RpcError(INVALID_PARAMS, f"{key}: must be a text of 1 to {MAX_NAME} characters.")
     return {
         "description": "Stores what was said here that is worth knowing later.",
         "messages": [{"role": "user", "content": {"type": "text", "text": _request(given)}}],

@@ -24,7 +24,7 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 STATELESS = ("2026-07-28",)
 WITH_HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-# What a request without the header speaks, as the revision 2025-06-18 says.
+# A request without the header speaks this one, as the revision 2025-06-18 says.
 UNNAMED = "2025-03-26"
 WITH_BATCHES = frozenset({"2024-11-05", "2025-03-26"})
 MOST_IN_BATCH = 20
@@ -38,7 +38,7 @@ RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
-# The parameter that Mcp-Name repeats, by method.
+# Mcp-Name repeats this parameter of the method.
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _NOT_A_MESSAGE = frozenset({PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION})
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
@@ -54,7 +54,7 @@ class RpcError(Exception):
         self.data = data
 
     def status(self, *, stateless: bool) -> int:
-        """The HTTP status: with a handshake an error in answer to a message is a success of HTTP."""
+        """Returns the HTTP status: with a handshake an error in answer to a message is a success of HTTP."""
         if self.code in _NOT_A_MESSAGE:
             return 400
         if not stateless or self.code == INTERNAL_ERROR:
@@ -62,7 +62,7 @@ class RpcError(Exception):
         return 404 if self.code == METHOD_NOT_FOUND else 400
 
     def body(self, message_id: str | int | None) -> dict[str, Any]:
-        """The message that says so."""
+        """Returns the message that says so."""
         error = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
@@ -79,12 +79,12 @@ class RpcMessage:
 
     @property
     def wants_answer(self) -> bool:
-        """Whether it is a request."""
+        """Returns whether it is a request."""
         return self.method is not None and self.id is not None
 
 
 def parse_body(body: bytes) -> Any:
-    """The JSON of a body. Raises RpcError."""
+    """Returns the JSON of a body. Raises RpcError."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -92,7 +92,7 @@ def parse_body(body: bytes) -> Any:
 
 
 def read_message(data: Any) -> RpcMessage:
-    """One JSON-RPC message. Raises RpcError."""
+    """Reads one JSON-RPC message. Raises RpcError."""
     if not isinstance(data, dict):
         raise RpcError(INVALID_REQUEST, "The body must be one JSON-RPC message, an object.")
     if data.get("jsonrpc") != "2.0":
@@ -110,7 +110,7 @@ def read_message(data: Any) -> RpcMessage:
 
 
 def is_stateless(headers: Mapping[str, str], data: Any) -> bool:
-    """Whether a request speaks a revision without handshake; one that is not known is refused as those are."""
+    """Returns whether a request speaks a revision without handshake; one that is not known is refused as those are."""
     version = headers.get(VERSION_HEADER)
     if version is not None:
         return version not in WITH_HANDSHAKE

@@ -1,4 +1,4 @@
-"""What a client may attach: the conversation of a session as a text."""
+"""Offers what a client may attach: the conversation of a session as a text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from memory.types import Access
 
 TEMPLATE = "memos://{namespace}/sessions/{session_id}"
 MEDIA_TYPE = "text/plain"
-# Of a session the newest turns, of a namespace the newest sessions.
+# A resource has the newest turns of a session, a list the newest sessions of a namespace.
 MOST_TURNS = 200
 MOST_SESSIONS = 50
-# What stands above the turns.
+# This much stands above the turns.
 HEAD_CHARS = 500
 _ADDRESS = re.compile(r"memos://([^/?#]+)/sessions/([^/?#]+)")
 
@@ -34,7 +34,7 @@ class NoSuchResource(Exception):
 
 
 def list_templates(access: Access) -> list[dict[str, Any]]:
-    """The templates that the caller's scopes open."""
+    """Returns the templates that the caller's scopes open."""
     if not access.may(AccessScope.READ):
         return []
     return [
@@ -49,7 +49,7 @@ def list_templates(access: Access) -> list[dict[str, Any]]:
 
 
 def list_resources(access: Access) -> list[dict[str, Any]]:
-    """The newest sessions of the key's default namespace; none where it has none."""
+    """Lists the newest sessions of the key's default namespace; none where it has none."""
     namespace = default_namespace(access) if access.may(AccessScope.READ) else None
     scope = existing_scope(access, name=namespace) if namespace else None
     if namespace is None or scope is None:
@@ -72,7 +72,7 @@ def list_resources(access: Access) -> list[dict[str, Any]]:
 
 
 def read_resource(request: HttpRequest, access: Access, uri: str) -> list[dict[str, Any]]:
-    """The contents of a session. Raises NoSuchResource, and RouteRefusal for all else that the route refuses."""
+    """Returns the contents of a session. Raises NoSuchResource, and RouteRefusal for what else the route refuses."""
     place = _ADDRESS.fullmatch(uri)
     if place is None:
         raise NoSuchResource(f"There is no such resource; addresses are like {TEMPLATE}.")
@@ -92,7 +92,7 @@ def read_resource(request: HttpRequest, access: Access, uri: str) -> list[dict[s
 
 
 def _as_text(turns: list[dict[str, Any]], *, is_cut: bool) -> str:
-    """The newest turns that fit into a result, oldest first."""
+    """Writes the newest turns that fit into a result, oldest first."""
     room = result_chars() - HEAD_CHARS
     lines: list[str] = []
     for turn in reversed(turns):

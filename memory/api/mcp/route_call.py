@@ -20,7 +20,7 @@ from memory.api.views.base import MemosViewSet
 from memory.postgresql import reach
 from memory.types import Access
 
-# What of the caller's request a route looks at.
+# A route looks at these of the caller's request.
 _OF_CALLER = ("REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT", "HTTP_HOST", "wsgi.url_scheme")
 
 
@@ -36,7 +36,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RouteArguments:
-    """What a route is asked: JSON body, query parameters, parts of the path, headers."""
+    """Holds what a route is asked: JSON body, query parameters, parts of the path, headers."""
 
     body: Mapping[str, Any] | None = None
     query: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class RouteRefusal(Exception):
 
 
 class GivenAccess(BaseAuthentication):
-    """The caller is whom the request that came over HTTP has authenticated."""
+    """Takes for the caller whom the request that came over HTTP has authenticated."""
 
     def authenticate(self, request: Request) -> tuple[Access, str]:
         access: Access = request._request.given_access  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ class GivenAccess(BaseAuthentication):
 
 
 def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteArguments) -> Any:
-    """What the route answers to `access`. Raises RouteRefusal; what fails inside of it is raised as it is.
+    """Returns what the route answers to `access`. Raises RouteRefusal; what fails inside of it is raised as it is.
 
     The request is not counted again, and what it narrows its reach to ends with it.
     """

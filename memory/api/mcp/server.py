@@ -1,4 +1,4 @@
-"""What each method of the protocol answers."""
+"""Answers each method of the protocol."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from memory.api.mcp.tool_call import ToolCall
 from memory.api.mcp.tool_results import NOTE
 from memory.api.mcp.tools import BY_NAME, CHATGPT_TOOLS, TOOLS, Tool, result_chars
 from memory.api.responses import error_body
+from memory.errors import InvalidInput
 from memory.text.json_values import encode
 from memory.types import Access
 
@@ -30,14 +31,14 @@ INSTRUCTIONS = (
     "single facts; when the user tells something that will matter later, call `add_memory`; correct what is wrong with "
     f"`update_memory`. {NOTE}"
 )
-# How long clients may keep what they were told of the server, and of what a key may do, which an administrator changes.
+# Clients may keep for so long what the server is, and what a key may do, which an administrator changes.
 ABOUT_SERVER_MS = 3_600_000
 ABOUT_KEY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """Who sends a message, by which request, and whether in a revision without handshake."""
+    """Holds who sends a message, by which request, and whether in a revision without handshake."""
 
     request: HttpRequest
     access: Access
@@ -45,7 +46,7 @@ class McpCaller:
 
 
 def answer_message(caller: McpCaller, message: RpcMessage) -> dict[str, Any]:
-    """The result of a request. Raises RpcError."""
+    """Returns the result of a request. Raises RpcError."""
     methods = _STATELESS if caller.stateless else _WITH_HANDSHAKE
     method = methods.get(message.method or "")
     if method is None:
@@ -81,12 +82,8 @@ def _ping(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _list_tools(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
-    _check_first_page(params)
-    return {
-        "tools": [tool.describe() for tool in _tools_for(caller.request) if caller.access.may(tool.scope)],
-        **_keep(ABOUT_KEY_MS, caller),
-    }
+def _tools_of(caller: McpCaller) -> list[dict[str, Any]]:
+    return [tool.describe() for tool in _tools_for(caller.request) if caller.access.may(tool.scope)]
 
 
 def _tools_for(request: HttpRequest) -> tuple[Tool, ...]:
@@ -104,47 +101,36 @@ def _call_tool(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
         raise RpcError(protocol.INVALID_PARAMS, f"There is no tool {name[:60]!r}; there are {', '.join(BY_NAME)}.")
     try:
         given = read_arguments(tool.takes, arguments or {})
-        answer = _run(tool, ToolCall(caller.request, caller.access, given))
+        _check_names(tool, given)
+        answer = tool.run(ToolCall(caller.request, caller.access, given))
     except RouteRefusal as refusal:
         return _as_content({"error": refusal.error}, is_error=True)
     except Exception as error:
-        return _as_content(_describe(caller.request, error), is_error=True)
+        return _as_content(describe_failure(caller.request, error), is_error=True)
     return _as_content(answer, is_error=False)
 
 
-def _run(tool: Tool, call: ToolCall) -> dict[str, Any]:
+def _check_names(tool: Tool, arguments: Mapping[str, Any]) -> None:
     known = tool.takes["properties"]
-    if unknown := sorted(set(call.arguments) - set(known)):
+    if unknown := sorted(set(arguments) - set(known)):
         problem = f"is no argument of {tool.name}; it takes {', '.join(known)}."
         places = [{"field": name[:60], "problem": problem} for name in unknown]
-        error = error_body(call.request, "invalid_request", f"{unknown[0][:60]}: {problem}", places)
-        raise RouteRefusal(error["error"], status=400)
-    return tool.run(call)
+        raise InvalidInput(f"{unknown[0][:60]}: {problem}", detail=places)
 
 
-def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:
-    """The API's error shape of what was not refused by a route."""
+def describe_failure(request: HttpRequest, error: Exception) -> dict[str, Any]:
+    """Describes what failed in the API's error shape: a refusal as on every route, and nothing of a failure inside."""
     status, code, message, detail, _ = describe_error(error)
     if status is None:
-        log.exception("a tool failed")
+        log.exception("a message of /mcp failed")
         code, message = "internal_error", "Something went wrong inside; the server's log has more under the request_id."
     return error_body(request, code, message, detail)
 
 
 def _as_content(answer: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
-    """The answer as JSON, once: a structured copy beside it would cost a model's reader as much again."""
+    """Returns the answer as JSON, once: a model that read a structured copy as well would pay twice."""
     answer = fit(answer, result_chars())
     return {"content": [{"type": "text", "text": encode(answer).decode()}], "isError": is_error}
-
-
-def _list_resources(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
-    _check_first_page(params)
-    return {"resources": resources.list_resources(caller.access), **_keep(0, caller)}
-
-
-def _list_templates(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
-    _check_first_page(params)
-    return {"resourceTemplates": resources.list_templates(caller.access), **_keep(ABOUT_KEY_MS, caller)}
 
 
 def _read_resource(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,29 +148,15 @@ def _read_resource(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, An
     return {"contents": contents, **_keep(0, caller)}
 
 
-def _list_prompts(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
-    _check_first_page(params)
-    return {"prompts": prompts.list_prompts(caller.access), **_keep(ABOUT_KEY_MS, caller)}
-
-
 def _get_prompt(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
         raise RpcError(protocol.INVALID_PARAMS, "`params.name` must be a string, `params.arguments` an object.")
-    try:
-        return prompts.get_prompt(caller.access, name, arguments or {})
-    except prompts.WrongPrompt as error:
-        raise RpcError(protocol.INVALID_PARAMS, str(error)) from error
-
-
-def _check_first_page(params: Mapping[str, Any]) -> None:
-    """Every list is one page: a cursor is none of ours."""
-    if params.get("cursor") is not None:
-        raise RpcError(protocol.INVALID_PARAMS, "`params.cursor` is not known here: the list has one page.")
+    return prompts.get_prompt(caller.access, name, arguments or {})
 
 
 def _keep(milliseconds: int, caller: McpCaller | None = None) -> dict[str, Any]:
-    """How long a client may keep a result for itself, where the revision has a word for it."""
+    """Says how long a client may keep a result for itself, where the revision has a word for it."""
     if caller is not None and not caller.stateless:
         return {}
     return {"ttlMs": milliseconds, "cacheScope": "private"}
@@ -199,13 +171,28 @@ def _about_server() -> dict[str, Any]:
 
 
 _Method = Callable[[McpCaller, Mapping[str, Any]], dict[str, Any]]
+
+
+def _listing(name: str, items: Callable[[McpCaller], list[dict[str, Any]]], kept_ms: int) -> _Method:
+    """Returns the method that answers a list, which is one page: a cursor is none of ours."""
+
+    def answer(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
+        if params.get("cursor") is not None:
+            raise RpcError(protocol.INVALID_PARAMS, "`params.cursor` is not known here: the list has one page.")
+        return {name: items(caller), **_keep(kept_ms, caller)}
+
+    return answer
+
+
 _LISTS_AND_CALLS: dict[str, _Method] = {
-    "tools/list": _list_tools,
+    "tools/list": _listing("tools", _tools_of, ABOUT_KEY_MS),
     "tools/call": _call_tool,
-    "resources/list": _list_resources,
-    "resources/templates/list": _list_templates,
+    "resources/list": _listing("resources", lambda caller: resources.list_resources(caller.access), 0),
+    "resources/templates/list": _listing(
+        "resourceTemplates", lambda caller: resources.list_templates(caller.access), ABOUT_KEY_MS
+    ),
     "resources/read": _read_resource,
-    "prompts/list": _list_prompts,
+    "prompts/list": _listing("prompts", lambda caller: prompts.list_prompts(caller.access), ABOUT_KEY_MS),
     "prompts/get": _get_prompt,
 }
 _STATELESS: dict[str, _Method] = {"server/discover": _discover, **_LISTS_AND_CALLS}

@@ -38,17 +38,24 @@ CHARS_A_TOKEN = 5
 
 
 def result_chars() -> int:
-    """Characters that a result may have."""
+    """Returns how many characters a result may have."""
     return int(settings.MEMOS_MCP_RESULT_CHARS)
 
 
 def _list_page(call: ToolCall) -> dict[str, Any]:
     """A page of as many memories as fit, so that its cursor leads to the first that does not."""
-    page = fit(results.describe_page(call.list_by(LIST_MEMORIES)), result_chars())
+    page = fit(results.describe_page(call.ask(LIST_MEMORIES)), result_chars())
     while "left_out" in page:
         limit = max(1, len(page["memories"]))
-        page = fit(results.describe_page(call.list_by(LIST_MEMORIES, limit=limit)), result_chars())
+        page = fit(results.describe_page(call.ask(LIST_MEMORIES, limit=limit)), result_chars())
     return page
+
+
+def _get_context(call: ToolCall) -> dict[str, Any]:
+    """A pack of as many tokens as fit, however many are asked for."""
+    most = result_chars() // CHARS_A_TOKEN
+    max_tokens = call.at_most("max_tokens", most, min(settings.MEMOS_PACK_MAX_TOKENS or most, most))
+    return results.describe_context(call.ask(_QUERY, max_tokens=max_tokens), result_chars())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ TOOLS = (
         "be kept out: `verdict` and `reasons` say so.",
         AccessScope.WRITE,
         schemas.ADD_INPUT,
-        lambda call: results.describe_outcome(call.add(_ADD)),
+        lambda call: results.describe_outcome(call.ask(_ADD)),
         repeatable=False,
     ),
     Tool(
@@ -115,9 +122,7 @@ TOOLS = (
         f"A text that is too long comes in parts: `next_offset` leads on. {_DATA}",
         AccessScope.READ,
         schemas.GET_INPUT,
-        lambda call: results.describe_memory(
-            call.read(_GET, memory_id=call.identity("memory_id")), call.offset(), result_chars()
-        ),
+        lambda call: results.describe_memory(call.ask(_GET), call.offset(), result_chars()),
     ),
     Tool(
         "list_memories",
@@ -135,7 +140,7 @@ TOOLS = (
         "since, add a new memory: it takes the place of the older one. `verdict` and `reasons` tell of marked secrets.",
         AccessScope.WRITE,
         schemas.UPDATE_INPUT,
-        lambda call: results.describe_change(call.change(_UPDATE, reason=UNSAID)),
+        lambda call: results.describe_change(call.ask(_UPDATE, reason=call.arguments.get("reason", UNSAID))),
         destroys=True,
     ),
     Tool(
@@ -144,7 +149,7 @@ TOOLS = (
         "Take a memory out of every answer. It is archived, not erased: the answer says how it is restored.",
         AccessScope.WRITE,
         schemas.DELETE_INPUT,
-        lambda call: results.describe_archived(call.archive(_DELETE)),
+        lambda call: results.describe_archived(call.ask(_DELETE)),
         destroys=True,
     ),
     Tool(
@@ -154,7 +159,7 @@ TOOLS = (
         f"latest messages and its summary. Use it at the beginning of a task. {_DATA}",
         AccessScope.READ,
         schemas.CONTEXT_INPUT,
-        lambda call: results.describe_context(call.ask_within(_QUERY, result_chars() // CHARS_A_TOKEN), result_chars()),
+        _get_context,
     ),
     Tool(
         "answer",
@@ -182,7 +187,7 @@ CHATGPT_TOOLS = (
         AccessScope.READ,
         schemas.FETCH_INPUT,
         lambda call: results.describe_document(
-            call.request, call.read(_GET, memory_id=call.identity("id")), call.offset(), result_chars()
+            call.request, call.ask(_GET, named_by="id"), call.offset(), result_chars()
         ),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,20 +15,16 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from memory import deadline
-from memory.api.errors import describe_error
 from memory.api.mcp import protocol
 from memory.api.mcp.authentication import McpAuthentication
 from memory.api.mcp.protocol import RpcError, RpcMessage
-from memory.api.mcp.server import McpCaller, answer_message
-from memory.api.responses import error_body
+from memory.api.mcp.server import McpCaller, answer_message, describe_failure
 from memory.api.views.base import MemosViewSet
 from memory.api.views.completions import NAMESPACE, NAMESPACE_HEADER, read_name
 from memory.errors import Forbidden, MemosError
 from memory.services.tenancy.namespaces import NO_NAMES
 from memory.text.json_values import encode
 from memory.types import Access
-
-log = logging.getLogger("memos.error")
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -101,7 +96,8 @@ class McpViewSet(MemosViewSet):
         except RpcError as error:
             return error.body(message.id), error.status(stateless=stateless)
         except Exception as error:
-            failure = _failure(http, error)
+            body = describe_failure(http, error)
+            failure = RpcError(protocol.INTERNAL_ERROR, body["error"]["message"], body)
             return failure.body(message.id), failure.status(stateless=stateless)
         return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
 
@@ -155,15 +151,6 @@ def _read_body(request: HttpRequest) -> bytes:
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
         raise MessageTooLarge(f"A message has at most {MAX_BODY_BYTES} bytes. Send fewer or shorter texts at once.")
     return request.body
-
-
-def _failure(request: HttpRequest, error: Exception) -> RpcError:
-    """What a method says that failed: what is refused as on every route, and nothing of a failure of ours."""
-    status, code, message, detail, _ = describe_error(error)
-    if status is None:
-        log.exception("a method of /mcp failed")
-        code, message = "internal_error", "Something went wrong inside; the server's log has more under the request_id."
-    return RpcError(protocol.INTERNAL_ERROR, message, error_body(request, code, message, detail))
 
 
 def _respond(body: Mapping[str, Any] | list[Any], status: int) -> HttpResponse:

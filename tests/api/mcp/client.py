@@ -76,7 +76,7 @@ def converse(url: str, token: str, talk: Callable[[Client], Awaitable[Any]], *, 
 
     async def run() -> Any:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60.0) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             return await talk(client)
