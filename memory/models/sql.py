@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,6 +59,20 @@ def fetch(
     ):
         cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()
+
+
+def read_rows(statement: str, parameters: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Runs the statement on Django's cursor, which writes the parameters into it, and returns its rows."""
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchall()
+
+
+def change_rows(statement: str, parameters: Mapping[str, Any] | Sequence[Any]) -> int:
+    """Runs the statement as `read_rows` does, and returns how many rows it changed."""
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)
 
 
 def read_clock() -> float:

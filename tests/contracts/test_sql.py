@@ -16,7 +16,7 @@ from memory.models import large, search
 from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
-INDEX, AUDIT = "memory/services/index/", "memory/audit.py"
+INDEX, AUDIT = ("memory/services/index/", "memory/models/queries/index"), ("memory/audit.py",)
 # Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
 OWNERS = {
     model._meta.db_table: INDEX
@@ -38,6 +38,9 @@ WITH_WRITE = "the reading half of a statement that writes"
 COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
+    "memory/models/queries/erased_words.py": COMPOSED,
+    "memory/models/queries/erasure.py": LOCKS,
+    "memory/models/queries/erasure_holders.py": COMPOSED,
     "memory/retrieval/arms/dense.py": COMPOSED,
     "memory/retrieval/arms/lexical.py": COMPOSED,
     "memory/retrieval/arms/preferences.py": ONE_ROUND,
@@ -49,16 +52,10 @@ MEMORY_READERS = {
     "memory/retrieval/predicate.py": COMPOSED,
     "memory/services/entities/extract.py": LOCKS,
     "memory/services/entities/links.py": JOINED,
-    "memory/services/erasure/facts.py": LOCKS,
-    "memory/services/erasure/text_sql.py": COMPOSED,
-    "memory/services/erasure/words.py": COMPOSED,
-    "memory/services/erasure/requests.py": WITH_WRITE,
-    "memory/services/erasure/sessions.py": WITH_WRITE,
     "memory/services/gateway/responses.py": ONE_ROUND,
     "memory/services/index/erased.py": WITH_WRITE,
     "memory/services/index/missing_vectors.py": WITH_WRITE,
     "memory/services/index/recount.py": JOINED,
-    "memory/services/jobs/lag.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,
     "memory/services/memories/owners.py": JOINED,
     "memory/services/memories/retired.py": JOINED,
@@ -124,10 +121,10 @@ class Module:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Module]:
-    """By path, the modules outside of models and migrations."""
+    """Maps paths to modules, without migrations and the models themselves."""
     found = {}
     for path in sources():
-        if not path.startswith(("memory/migrations/", "memory/models/")):
+        if path.startswith("memory/models/queries/") or not path.startswith(("memory/migrations/", "memory/models/")):
             tree = ast.parse((ROOT / path).read_text("utf-8"))
             by_sql = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
             found[path] = Module(written_tables(tree), by_sql, read_tables(tree))
