@@ -14,8 +14,9 @@ import orjson
 from memory.enums import LinkKind, MemoryState, Review
 from memory.kinds import IS_DERIVED_SQL
 from memory.models import HOLDS_ON
+from memory.models.arrays import uuid_array
 from memory.models.memory import spans_of
-from memory.models.sql import fetch, uuid_array
+from memory.models.sql import fetch
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN, WAS_RETIRED
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution

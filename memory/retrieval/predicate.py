@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,9 +11,10 @@ from typing import Any
 import orjson
 
 from memory.kinds import KIND_SQL
+from memory.models.sql import fetch
 from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField, MetadataPath, Not, Operator, Value
 from memory.text.timespan import Span
-from memory.types import list_forms
+from memory.types import Scope, list_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,16 @@ def predicate(
     if as_of is not None or valid_at is not None:
         conditions.append(writer.holding(as_of, valid_at))
     return SqlCondition(" AND ".join(conditions), writer.parameters) if conditions else None
+
+
+def meets(scope: Scope, memory_id: uuid.UUID, condition: SqlCondition) -> bool:
+    """Tells whether a memory of the namespace meets the condition."""
+    statement = f"""
+SELECT 1 FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {condition.sql}
+"""  # noqa: S608 - its values are parameters
+    parameters = {"namespace_id": scope.namespace_id, "memory_id": memory_id, **condition.parameters}
+    return bool(fetch(statement, parameters, prepared=False))
 
 
 def within(spans: Sequence[Span]) -> SqlCondition:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -11,7 +12,7 @@ from django.db import connection
 from memory.enums import ErasureTarget
 from memory.kinds import SESSION_PREFIX
 from memory.models.audit import MARK
-from memory.models.sql import change_rows, read_rows
+from memory.models.sql import change_rows, fetch, read_rows
 
 # One statement is one snapshot: what was committed before it is erased, what is committed after it stays.
 _TAKE_DOWN = """
@@ -292,3 +293,27 @@ def count_audit_events(
     }
     [(events, typed)] = read_rows(_IN_AUDIT, parameters)
     return events, typed
+
+
+_HELD_CACHES = """
+SELECT c.id FROM memory_activationcache c
+WHERE c.namespace_id = %(namespace_id)s AND (
+    %(whole)s AND c.created_at <= %(asked_at)s
+    OR EXISTS (SELECT FROM unnest(c.memory_ids) AS held (id)
+               WHERE (SELECT true FROM memory_erasedmemory e
+                      WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+                        AND e.memory_id = held.id)))
+"""
+
+
+def list_held_caches(
+    namespace_id: int, erasure_id: uuid.UUID, *, whole_namespace: bool, asked_at: datetime
+) -> list[uuid.UUID]:
+    """Lists the activation caches that hold an erased memory; of a whole namespace, those made up to `asked_at`."""
+    parameters = {
+        "namespace_id": namespace_id,
+        "erasure_id": erasure_id,
+        "whole": whole_namespace,
+        "asked_at": asked_at,
+    }
+    return [identity for (identity,) in fetch(_HELD_CACHES, parameters, prepared=False)]

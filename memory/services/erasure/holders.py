@@ -199,7 +199,7 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_commonterm",
-        count(index_rows.UNSAID),
+        lambda erased: index_rows.count_unsaid_terms(erased.scope),
         sweep=lambda erased: index_rows.sweep_common_terms(erased.scope),
     ),
     Holder(
