@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.models.sql import fetch
 
-# With what an account may do, its own and its groups' permissions: of a superuser, who may do all, none.
+# Permissions are those of the account and of its groups; a superuser, who may do everything, has none here.
 _ACCOUNT = """
 SELECT {columns}, ARRAY(
     SELECT t.app_label || '.' || p.codename

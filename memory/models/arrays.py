@@ -19,23 +19,23 @@ _adapted: WeakSet[psycopg.Connection] = WeakSet()
 
 
 def uuid_array(ids: Iterable[str]) -> str:
-    """A parameter for `%(…)s::uuid[]`, written as PostgreSQL reads it: psycopg writes hundreds of ids one by one."""
+    """Writes a parameter for `%(…)s::uuid[]` as PostgreSQL reads it: psycopg writes hundreds of ids one by one."""
     return "{" + ",".join(ids) + "}"
 
 
 def number_array(values: Iterable[int | float]) -> str:
-    """A parameter for `%(…)s::int[]` and the like, as `uuid_array`."""
+    """Writes a parameter for `%(…)s::int[]` and the like, as `uuid_array` does."""
     return "{" + ",".join(map(str, values)) + "}"
 
 
 def text_array(values: Iterable[str]) -> str:
-    """A parameter for `%(…)s::text[]`, as `uuid_array`."""
+    """Writes a parameter for `%(…)s::text[]`, as `uuid_array` does."""
     escaped = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join([f'"{value}"' for value in escaped]) + "}"
 
 
 def vector_array(vectors: Iterable[np.ndarray]) -> str:
-    """A parameter for `%(…)s::text[]`, each of whose elements casts to `halfvec`, of vectors float32 [dimensions]."""
+    """Writes a parameter for `%(…)s::text[]` whose elements cast to `halfvec`, of vectors float32 [dimensions]."""
     return "{" + ",".join(f'"{halfvec_literal(vector)}"' for vector in vectors) + "}"
 
 

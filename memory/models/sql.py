@@ -25,7 +25,7 @@ def fetch(
     of_tenants: bool = True,
     by_key: bool = False,
 ) -> list[tuple]:
-    """The rows that `statement` returns; part of the current transaction, if there is one.
+    """Returns the rows of the statement, which is part of the current transaction, if there is one.
 
     `prepared` keeps the parsed statement on the connection. Not for statements whose best plan depends on how large the
     tenant is: PostgreSQL would go on using the plan that suited the first ones. `binary` has values sent as they are
@@ -62,13 +62,13 @@ def change_rows(statement: str, parameters: Mapping[str, Any] | Sequence[Any]) -
 
 
 def read_clock() -> float:
-    """PostgreSQL's time now, in seconds since the epoch: alike for all processes, whatever theirs say."""
+    """Reads PostgreSQL's time in seconds since the epoch, which is the same for all processes."""
     [(moment,)] = fetch("SELECT extract(epoch FROM clock_timestamp())::float8", {}, prepared=True, by_key=True)
     return float(moment)
 
 
 def count_each(*rows: QuerySet[Any], most: int) -> list[int]:
-    """How many rows each queryset has, each counted up to `most`, in one statement."""
+    """Counts the rows of each queryset up to `most`, in one statement."""
     parts: list[str] = []
     parameters: list[Any] = []
     for one in rows:
@@ -85,7 +85,7 @@ def count_each(*rows: QuerySet[Any], most: int) -> list[int]:
 
 
 def positional(statement: str, parameters: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """A statement with named parameters as Django's expressions take it: by place."""
+    """Converts named parameters of a statement to positional ones, as Django's expressions take them."""
     names: list[str] = []
 
     def place(match: re.Match[str]) -> str:

@@ -1,10 +1,10 @@
-"""What PostgreSQL knows of how much is in the tables, by which it chooses how to look things up."""
+"""Reads and refreshes PostgreSQL's statistics, by which it plans statements, and reads which extensions it has."""
 
 from __future__ import annotations
 
 from django.db import connection
 
-# As autovacuum: what grew by less leaves the plans as they are.
+# Growth by less leaves the plans as they are; autovacuum uses the same share.
 CHANGED_SHARE = 0.1
 _TABLES = (
     "memory_memory",

@@ -1,4 +1,4 @@
-"""The time that a statement of a search may take."""
+"""Limits the time that a statement of a search may take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.postgresql.base import DatabaseWrapper, open_connection
 
 @contextmanager
 def limit_statements() -> Iterator[None]:
-    """PostgreSQL ends each `fetch` within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
+    """Has PostgreSQL end each `fetch` of a search that runs longer than MEMOS_SEARCH_TIMEOUT_MS.
 
     Raises SearchTimedOut.
     """
@@ -37,7 +37,7 @@ def limit_statements() -> Iterator[None]:
 
 
 class _Limit(threading.local):
-    """How long a statement of a search may run; 0 outside of one. It is sent before the first that it is for, once a
+    """Holds how long a statement of a search may run; 0 outside of one. It is sent before the first statement, once a
     connection."""
 
     milliseconds = 0

@@ -222,7 +222,7 @@ def read_preferences_again(namespace_id: int, erasure_id: uuid.UUID) -> None:
     change_rows(_READ_AGAIN, {"namespace_id": namespace_id, "erasure_id": erasure_id})
 
 
-# In the order of the statement that ingests, which sorts names as the database does and not by their bytes.
+# Locks in the order of the statement that ingests, which sorts names as the database does and not by their bytes.
 _LOCK_SESSIONS = """
 SELECT name FROM memory_session WHERE namespace_id = %(namespace_id)s AND name = ANY(%(sessions)s)
 ORDER BY name COLLATE "default" FOR UPDATE

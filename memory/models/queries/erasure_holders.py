@@ -159,7 +159,7 @@ memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = ANY(%(session_
 # after the erasure was asked for leaves out what that names.
 PROJECTIONS = "memory_projection p WHERE p.namespace_id = %(namespace_id)s AND p.read_at <= %(asked_at)s"
 
-# What people typed into audit events about the memories, their sessions or the erasure itself.
+# People typed these words into audit events about the memories, their sessions or the erasure itself.
 AUDIT_WORDS = f"""
 memory_auditwords w WHERE w.namespace_id = %(namespace_id)s AND (
     %(whole)s OR w.session = %(session)s AND %(session)s <> '' OR %(erasure_id)s = ANY(w.memory_ids)
@@ -167,7 +167,7 @@ memory_auditwords w WHERE w.namespace_id = %(namespace_id)s AND (
 )
 """
 
-# What models were called for, and what it cost, belongs to the namespace and to no memory of it.
+# Calls of models and their costs belong to the namespace and to no memory of it.
 MODEL_CALLS = "memory_modelcall c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.at <= %(asked_at)s"
 USAGE_DAYS = (
     "memory_usageday d WHERE d.namespace_id = %(namespace_id)s AND %(whole)s "
@@ -182,7 +182,7 @@ d.namespace_id = %(namespace_id)s AND d.answer <> ''
 WEBHOOK_ANSWERS = f"memory_webhookdelivery d WHERE {_ANSWERED}"
 CLEAR_WEBHOOK_ANSWERS = f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {_ANSWERED}"
 
-# What a bulk change puts on memories. One that is under way needs it for those that stay, and empties it at its end.
+# A bulk change holds what it writes into memories. One that is under way needs that, and empties it at its end.
 _LEFT_TO_CHANGE = """
 EXISTS (SELECT FROM memory_bulkchangememory r
         WHERE r.namespace_id = b.namespace_id AND r.change_id = b.id AND r.outcome = 'waiting')
@@ -221,7 +221,7 @@ memory_importpart p WHERE p.namespace_id = %(namespace_id)s AND (
           AND j.arguments ->> 1 = p.import_id::text AND j.state IN ('queued', 'running')))
 """
 
-# Who said it, and what the file is called.
+# The row of an import names who said it, and the file.
 IMPORTS = "memory_memoryimport i WHERE i.namespace_id = %(namespace_id)s AND %(whole)s AND i.created_at <= %(asked_at)s"
 
 # Files that became a document that is erased whole, or wait to be read, or what the quarantine keeps of them.
@@ -242,8 +242,8 @@ memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id 
     WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
 """
 
-# What has learnt of an erased memory: from then on it is known to be stale, also when its sources are gone. An adapter
-# holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
+# Data sets and adapters that have learnt of an erased memory are stale from then on, also when its sources are gone.
+# An adapter holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
 _LEARNT = """
 EXISTS (SELECT FROM memory_trainingsource s
         WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.{column} AND {erased})
@@ -299,7 +299,7 @@ memory_cubefilepart p WHERE p.namespace_id = %(namespace_id)s AND (
           AND j.arguments ->> 1 = p.file_id::text AND j.state IN ('queued', 'running')))
 """
 
-# What a dry run listed names sessions; a manifest tells of the cube.
+# The row of a cube's file lists sessions, and its manifest describes the cube.
 CUBE_FILE_ROWS = (
     "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
 )

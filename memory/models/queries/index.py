@@ -50,7 +50,7 @@ def insert_vectors(
     change_rows(_INSERT_VECTORS, [model_id, searchable, *columns, vectors])
 
 
-# What hangs on a memory goes with it: postings and counts here, vectors, versions and chunk rows by their foreign keys.
+# Postings and counters go with a memory here; vectors, versions and chunk rows go by their foreign keys.
 # `keys` is materialized so that a posting is found by its whole key, not among all of its term (measured: 1,400 chunks
 # with 170,000 postings in 1 s instead of 40).
 _REMOVE = """

@@ -45,8 +45,8 @@ INSERT INTO memory_memoryupkeep (namespace_id, memory_id, stale)
 SELECT %s, memory_id, true FROM unnest(%s::uuid[]) AS r (memory_id)
 ON CONFLICT (namespace_id, memory_id) DO UPDATE SET stale = true
 """
-# What a question brought back is in its audit event: no query waits for a count. A memory that is gone is left out, and
-# locked so that it stays until it is counted.
+# Audit events list what each question brought back, so that no query waits for a count. Memories are locked, so that
+# they stay until they are counted; deleted ones are left out.
 _COUNT_USES = """
 WITH events AS MATERIALIZED (
     SELECT id, namespace_id, session, event_type, created_at,
@@ -112,7 +112,7 @@ def count_uses(
     return events, last, int(uses), asked
 
 
-# What a newer memory announced ("I no longer …") leaves with what it took back, and comes back with it: no pair.
+# An announcement ("I no longer …") leaves with what it took back, and comes back with it: it makes no pair.
 _PAIRS = """
 SELECT * FROM (
     (SELECT r.id, r.memory_id, r.start, r."end", false AS whole, r.by, r.by_start, r.by_end, r.reason, r.confidence,

@@ -44,7 +44,7 @@ SELECT count(*), count(*) FILTER (WHERE has_vector), count(*) FILTER (WHERE cond
 FROM judged
 """
 
-# What a summary lacks, and what entities or the comparison with earlier memories have not read.
+# Sessions wait for a summary; sessions, documents and memories wait to be read for names or compared.
 _WAITING_SESSIONS = {
     "condensed": """
 SELECT 'session' AS kind, s.name AS id, s.namespace_id, s.name AS session, s.last_message_at AS since,

@@ -12,9 +12,9 @@ from memory.models.sql import fetch
 
 BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
 _NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
-# Those of the namespaces that are there; none of them goes before the transaction ends. A statement that stores rows
-# has it in its head, refers to it, and stores nothing when it lacks one: whoever embeds or asks a model first may come
-# too late, and not every table has a foreign key that says so.
+# Finds namespaces, and keeps them from going before the transaction ends. Statements that store rows begin with it, and
+# store nothing when a namespace is missing: a caller who waits for a model first may come too late, and not every table
+# has a foreign key.
 KEEP_NAMESPACES = """
 SELECT id FROM memory_namespace WHERE id = ANY (%(namespace_ids)s::bigint[]) ORDER BY id FOR KEY SHARE
 """
@@ -37,7 +37,7 @@ def keep_namespaces(namespace_ids: Collection[int]) -> int:
     return len(fetch(KEEP_NAMESPACES, {"namespace_ids": number_array(sorted(namespace_ids))}, prepared=True))
 
 
-# Of each namespace the newest version of its policy; only those with a limit are counted.
+# Reads the newest policy of each namespace, and counts where it sets a limit.
 _NEARLY_USED = """
 WITH limits AS (
     SELECT n.id, n.name, coalesce((p.overrides ->> %(memories)s)::bigint, %(memories_anywhere)s) AS memories,

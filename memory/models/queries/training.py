@@ -11,7 +11,7 @@ from memory.kinds import IS_DERIVED_SQL
 from memory.models.sql import read_rows
 
 PAGE = 500
-# So far before an answer its question may stand, in turns.
+# A question may stand this many turns before its answer.
 _QUESTION_WITHIN = 3
 # Columns of each of the three texts that a row has.
 WIDTH = 8
@@ -101,7 +101,7 @@ def list_materials(
     return read_rows(_STATEMENTS[origin], parameters)
 
 
-# In the order in which a memory is counted once.
+# Counts each memory once, by the first reason that holds.
 _STALE = f"""
 SELECT s.dataset_id,
        count(*) FILTER (WHERE m.id IS NULL),

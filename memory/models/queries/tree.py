@@ -231,7 +231,7 @@ CROSS JOIN LATERAL (
     WHERE c.namespace_id = %(namespace_id)s AND c.parent = p.id ORDER BY c.id LIMIT %(most)s
 ) n
 """
-# What is told of a place: its memory is in the tree still, and says what it said when the place was chosen.
+# Reads a place only if its memory is still in the tree, and says what it said when the place was chosen.
 _TOLD = f"""
 SELECT p.node, p.kind, p.memory_id, p.start, p."end", substr(m.text, p.start + 1, p."end" - p.start), m.retired_spans
 FROM unnest(%(nodes)s::uuid[], %(kinds)s::text[], %(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[])
@@ -247,7 +247,7 @@ JOIN memory_topicmember t ON t.namespace_id = n.namespace_id AND t.topic = n.id
 JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
 WHERE n.namespace_id = %(namespace_id)s AND {IN_TREE}
 """
-# Of topics, and of sessions: memories below them, and topics of which there are any.
+# Counts memories below topics and sessions, and topics of a session that have any.
 _COUNTS = f"""
 SELECT n.id, count(*), 0 {_MEMBERS} AND n.id = ANY(%(topics)s::uuid[]) GROUP BY n.id
 UNION ALL
@@ -301,7 +301,7 @@ _HELD_BACK = """
 EXISTS (SELECT FROM memory_job j
         WHERE j.namespace_id = n.id AND j.kind = %(kind)s AND j.state = %(failed)s AND j.finished_at > %(pause)s)
 """
-# Those that are wanted and have something to take in, and those that are there and not wanted any more.
+# Finds trees that are wanted and have something to take in, and trees that are no longer wanted.
 _DUE = f"""
 SELECT n.id FROM memory_namespace n
 LEFT JOIN memory_topictree t ON t.namespace_id = n.id

@@ -10,7 +10,7 @@ from memory.enums import UsageGroup
 from memory.models.sql import change_rows, fetch
 from memory.models.usage import ModelCall
 
-# What each group is told apart by, in SQL.
+# Each group has a column or an expression that tells its members apart.
 _COLUMNS: dict[UsageGroup, str] = {
     UsageGroup.DAY: "u.day::text",
     UsageGroup.KEY: "coalesce('key:' || k.prefix, '')",

@@ -69,7 +69,7 @@ def list_newer(waits: Sequence[tuple[int, int, int, uuid.UUID]], *, below: int, 
     return [number for (number,) in rows]
 
 
-# Those whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
+# Webhooks whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
 # clock went back.
 _DUE = """
 SELECT c.namespace_id, c.id FROM memory_webhook c
