@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, F, Min, Q
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
@@ -79,14 +79,14 @@ def queue_status(access: Access, *, namespaces: Collection[str] | None = None) -
     """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for any other."""
     access = _narrow(access, namespaces)
     figures = {
-        "queued": Count("*", filter=Q(state=JobState.QUEUED)),
-        "running": Count("*", filter=Q(state=JobState.RUNNING)),
+        "queued": Count("pk", filter=Q(state=JobState.QUEUED)),
+        "running": Count("pk", filter=Q(state=JobState.RUNNING)),
         "oldest": Min("queued_at", filter=Q(state=JobState.QUEUED)),
     }
     jobs = _open_jobs(access)
     by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in jobs.values_list("priority").annotate(**figures)}
-    grouped = jobs.values_list("namespace_id").annotate(**figures).order_by(Count("*").desc(), "namespace_id")
-    rows = list(grouped[:NAMED])
+    by_namespace = jobs.values_list("namespace_id").annotate(**figures)
+    rows = list(by_namespace.order_by((F("queued") + F("running")).desc(), "namespace_id")[:NAMED])
     names = dict(Namespace.objects.filter(pk__in=[row[0] for row in rows]).values_list("pk", "name"))
     return QueueStatus(
         {priority: by_priority.get(priority, OpenJobs()) for priority in JobPriority},
