@@ -13,7 +13,7 @@ import orjson
 from memory.enums import MemoryState, Review
 from memory.models.arrays import uuid_array
 from memory.models.sql import fetch
-from memory.retrieval.former_text import TEXT_THEN
+from memory.retrieval.predicate import TEXT_THEN
 from memory.stores import window
 from memory.types import WindowMessage
 
