@@ -12,10 +12,10 @@ from django.http import Http404, HttpRequest
 
 from memory.enums import AccessScope
 from memory.models import Namespace
-from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.types import Access, Scope, system_access
 from ops.models import StaffGrant
+from ops.queries import list_granted
 
 Staff = AbstractUser | AnonymousUser
 
@@ -23,8 +23,6 @@ VIEW_CONSOLE = "ops.view_console"
 
 # What stands in the place of words that this member of staff may not read.
 MASK = "•••"
-
-_GRANTED = "SELECT namespace_id FROM ops_staffgrant WHERE user_id = %(user)s"
 
 # The audit log keeps an actor's name in so many characters.
 MAX_ACTOR_CHARS = 150
@@ -70,11 +68,10 @@ def access_of(user: Staff) -> Access:
         return Access(actor=actor)
     if reaches_all(user):
         return system_access(actor)
-    granted = fetch(_GRANTED, {"user": user.pk}, prepared=True, of_tenants=False)
     return Access(
         actor=actor,
         scopes=frozenset(AccessScope.values),
-        namespace_ids=frozenset(namespace for (namespace,) in granted),
+        namespace_ids=frozenset(list_granted(user.pk)),
     )
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from memory import caller
 from memory.models import ApiKey
 from memory.models.access import TOKEN_MARK, token_digest
-from memory.models.sql import fetch
+from memory.models.queries.tenancy import find_key
 from memory.postgresql import reach
 from memory.services.cubes.share import list_granted
 from memory.types import Access, system_access
@@ -22,13 +22,6 @@ from memory.types import Access, system_access
 ANONYMOUS = "anonymous"
 LAST_USED_EVERY = timedelta(minutes=1)
 MAX_PREFIX = 12
-
-_KEY = """
-SELECT k.id, k.digest, k.scopes, k.all_namespaces, k.requests_per_minute, k.expires_at, k.revoked_at, k.last_used_at,
-       k.owner_id, k.default_namespace,
-       ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
-FROM memory_apikey k WHERE k.prefix = %(prefix)s
-"""
 
 
 class KeyAuthentication(BaseAuthentication):
@@ -68,8 +61,7 @@ def access_of(token: str) -> Access:
     mark, _, rest = token.partition("_")
     prefix, _, secret = rest.partition("_")
     is_ours = mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX
-    rows = fetch(_KEY, {"prefix": prefix}, prepared=True, of_tenants=False) if is_ours else []
-    row = rows[0] if rows else None
+    row = find_key(prefix) if is_ours else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
         raise AuthenticationFailed("This API key is not known here: `manage.py issue_api_key` makes one.")
     key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, owner_id, default, reached = row

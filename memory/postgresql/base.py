@@ -23,10 +23,11 @@ _SEND = "SELECT set_config('role', %s, false), set_config('memos.namespaces', %s
 
 
 def open_connection() -> DatabaseWrapper:
-    """Django's connection of this thread, open."""
+    """Returns Django's connection of this thread, open; looked at once a request or job, as Django does."""
     # Not `connection`: that is a proxy, which looks it up again for each attribute.
     database = connections[DEFAULT_DB_ALIAS]
     assert isinstance(database, DatabaseWrapper)
+    database.close_if_health_check_failed()
     database.ensure_connection()
     return database
 

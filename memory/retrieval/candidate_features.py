@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memory.enums import MemoryState, Role
-from memory.models.sql import fetch, number_array, uuid_array
+from memory.models.arrays import number_array, uuid_array
+from memory.models.sql import fetch
 from memory.retrieval import predicate
 from memory.retrieval.arms import WordHits, dense
 from memory.retrieval.arms.dense import Nearest

@@ -10,8 +10,7 @@ from typing import Any
 from memory.enums import MemoryState, Review
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
-from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
-from memory.retrieval.predicate import SqlCondition
+from memory.retrieval.predicate import RETIRED_THEN, TEXT_THEN, SqlCondition
 from memory.text.utterances import live_text
 from memory.types import Scope
 

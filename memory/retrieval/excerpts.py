@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from memory.models.sql import fetch, uuid_array
+from memory.models.arrays import uuid_array
+from memory.models.sql import fetch
 from memory.retrieval.hits import Hit
 from memory.retrieval.question import Question
 from memory.text.excerpts import MAX_HIT_CHARS, Excerpt, make_excerpt

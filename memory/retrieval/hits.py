@@ -14,13 +14,14 @@ import orjson
 from memory.enums import LinkKind, MemoryState, Review
 from memory.kinds import IS_DERIVED_SQL
 from memory.models import HOLDS_ON
+from memory.models.arrays import uuid_array
 from memory.models.memory import spans_of
-from memory.models.sql import fetch, uuid_array
+from memory.models.sql import fetch
 from memory.retrieval.columns.kept import KeptMemories
-from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN, WAS_RETIRED
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hit_memory import HitMemory, Later
 from memory.retrieval.near_duplicates import Words
+from memory.retrieval.predicate import RETIRED_THEN, TEXT_THEN, WAS_RETIRED
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import HitEvidence
 from memory.text.asking import DATED_TERMS

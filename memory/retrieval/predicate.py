@@ -1,7 +1,8 @@
-"""Filters as SQL: what the search arms put into their statements."""
+"""Writes SQL of memories `m`: filters, and what a memory said at a moment."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,9 +11,34 @@ from typing import Any
 import orjson
 
 from memory.kinds import KIND_SQL
+from memory.models.sql import fetch
 from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField, MetadataPath, Not, Operator, Value
 from memory.text.timespan import Span
-from memory.types import list_forms
+from memory.types import Scope, list_forms
+
+# A change keeps the text that it replaced: the first one kept after a moment is the text of that moment.
+TEXT_THEN = """coalesce((
+    SELECT v.text FROM memory_memoryversion v
+    WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz
+    ORDER BY v.replaced_at LIMIT 1
+), m.text)"""
+
+
+# A statement `r` that had been retired.
+WAS_RETIRED = """coalesce(r.retired_at <= %(as_of)s::timestamptz, true)
+      AND r.valid_to <= coalesce(%(valid_at)s::timestamptz, %(as_of)s::timestamptz)
+      AND (r.withdrawn_at IS NULL OR r.withdrawn_at > %(as_of)s::timestamptz)"""
+
+# A former text (see above) is read whole: the places of its retired statements are not recorded.
+RETIRED_THEN = f"""(
+    SELECT array_agg(place ORDER BY r.start, place)
+    FROM memory_retiredstatement r, unnest(ARRAY[r.start, r."end"]) place
+    WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id
+      AND {WAS_RETIRED}
+      AND NOT EXISTS (
+          SELECT FROM memory_memoryversion v
+          WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz)
+)"""  # noqa: S608 - put together from constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +65,16 @@ def predicate(
     if as_of is not None or valid_at is not None:
         conditions.append(writer.holding(as_of, valid_at))
     return SqlCondition(" AND ".join(conditions), writer.parameters) if conditions else None
+
+
+def meets(scope: Scope, memory_id: uuid.UUID, condition: SqlCondition) -> bool:
+    """Tells whether a memory of the namespace meets the condition."""
+    statement = f"""
+SELECT 1 FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {condition.sql}
+"""  # noqa: S608 - its values are parameters
+    parameters = {"namespace_id": scope.namespace_id, "memory_id": memory_id, **condition.parameters}
+    return bool(fetch(statement, parameters, prepared=False))
 
 
 def within(spans: Sequence[Span]) -> SqlCondition:

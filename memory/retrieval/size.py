@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.db.models import Sum
 
 from memory.caches import Cache, for_seconds
-from memory.models.sql import fetch
+from memory.models import NamespaceStat
 from memory.types import Scope
 
 # Either way of searching is right for every size; a count of a moment ago chooses the faster one.
@@ -13,10 +14,6 @@ KNOWN_SECONDS = 5.0
 
 # By the id of a namespace.
 _counts: Cache[int, int] = for_seconds(KNOWN_SECONDS)
-
-_COUNT = """
-SELECT coalesce(sum(memories), 0)::bigint FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
-"""
 
 
 def is_large(scope: Scope) -> bool:
@@ -29,5 +26,5 @@ def count_memories(scope: Scope) -> int:
     known = _counts.get(scope.namespace_id)
     if known is not None:
         return known
-    [(memories,)] = fetch(_COUNT, {"namespace_id": scope.namespace_id}, prepared=True)
-    return _counts.put(scope.namespace_id, int(memories))
+    counters = NamespaceStat.objects.filter(namespace_id=scope.namespace_id)
+    return _counts.put(scope.namespace_id, counters.aggregate(memories=Sum("memories", default=0))["memories"])

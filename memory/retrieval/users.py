@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memory.caches import Cache, for_seconds
-from memory.models.sql import fetch
+from memory.models import User
 from memory.retrieval.question import Question
 from memory.text.names import speaker_key
 from memory.types import Scope
@@ -15,8 +15,6 @@ KNOWN_SECONDS = 10.0
 
 # Maps a namespace to the name keys (name, display name) of its users who have both.
 _names: Cache[int, list[tuple[str, str]]] = for_seconds(KNOWN_SECONDS)
-
-_NAMES = "SELECT name, display_name FROM memory_user WHERE namespace_id = %(namespace_id)s AND display_name <> ''"
 
 
 def add_names(scope: Scope, question: Question) -> Question:
@@ -40,7 +38,7 @@ def add_names(scope: Scope, question: Question) -> Question:
 def _read(scope: Scope) -> list[tuple[str, str]]:
     known = _names.get(scope.namespace_id)
     if known is None:
-        rows = fetch(_NAMES, {"namespace_id": scope.namespace_id}, prepared=True)
+        rows = User.objects.in_scope(scope).exclude(display_name="").values_list("name", "display_name")
         keys = [(speaker_key(name), speaker_key(shown)) for name, shown in rows]
         known = _names.put(scope.namespace_id, [pair for pair in keys if all(pair) and pair[0] != pair[1]])
     return known

@@ -18,6 +18,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from psycopg.errors import QueryCanceled
 
+from memory.postgresql.statistics import estimate_rows
 from ops.access import staff_access
 from ops.admin.scope import narrow_choices, narrow_to_reach
 
@@ -36,7 +37,7 @@ class CappedPaginator(Paginator):
     def count(self) -> int:
         """The rows, COUNT_CAP + 1 for more than that, or the estimate."""
         if not self.object_list.query.where:
-            estimate = _estimate_rows(self.object_list.model)
+            estimate = estimate_rows(self.object_list.model._meta.db_table)
             if estimate > COUNT_CAP:
                 self.estimated = True
                 return estimate
@@ -53,12 +54,6 @@ class CappedPaginator(Paginator):
     def num_pages(self) -> int:
         """Deeper pages cost the database more and more: filters lead there faster."""
         return min(super().num_pages, MAX_PAGES)
-
-
-def _estimate_rows(model: type[Model]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
-        return int(cursor.fetchone()[0])
 
 
 class CappedChangeList(ChangeList):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection
 from django.db.models import F, Func, IntegerField, QuerySet, UUIDField, Value
 from django.utils.translation import gettext as _
 
 from memory.errors import MemosError
 from memory.models import Namespace, Session
+from memory.models.queries.index import list_with_all_terms
 from memory.services.index.neighbours import MAX_NAMESPACES, near_text
 from memory.text.analysis import terms_of_question
 from memory.types import Access, Scope
@@ -124,55 +124,11 @@ def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[i
     )
 
 
-# The key of the postings, (namespace, term, memory), is read backwards from the newest memory of the rarest term; the
-# other terms are looked up for each. So a search costs what its rarest word costs, and never more than CAP matches.
-_MATCHING = """
-SELECT found.memory_id
-FROM unnest(%(namespace_ids)s::bigint[]) AS n (id)
-CROSS JOIN LATERAL (
-    SELECT p.memory_id FROM memory_posting p
-    WHERE p.namespace_id = n.id AND p.term = %(rarest)s
-      AND (SELECT count(*) FROM memory_posting o
-           WHERE o.namespace_id = n.id AND o.term = ANY(%(others)s) AND o.memory_id = p.memory_id) = %(other_count)s
-    ORDER BY p.memory_id DESC LIMIT %(limit)s
-) AS found
-ORDER BY found.memory_id DESC LIMIT %(limit)s
-"""
-
-_COUNTS = """
-SELECT t.term, (
-    SELECT count(*) FROM (
-        SELECT 1 FROM unnest(%(namespace_ids)s::bigint[]) AS n (id)
-        JOIN memory_posting p ON p.namespace_id = n.id AND p.term = t.term
-        LIMIT %(limit)s
-    ) AS counted
-)
-FROM unnest(%(terms)s::text[]) AS t (term)
-"""
-
-
 def with_all_terms(wanted: Sequence[str], *, namespace_ids: list[int] | None) -> list[uuid.UUID]:
     """Searchable memories that have every term, newest first: CAP of them, and one more if there are more."""
     if namespace_ids is None:
         namespace_ids = list(Namespace.objects.order_by().values_list("pk", flat=True))
-    limit = CAP + 1
-    with connection.cursor() as cursor:
-        rarest = wanted[0]
-        if len(wanted) > 1:
-            cursor.execute(_COUNTS, {"namespace_ids": namespace_ids, "terms": list(wanted), "limit": limit})
-            rarest, _count = min(cursor.fetchall(), key=lambda row: row[1])
-        others = [term for term in wanted if term != rarest]
-        cursor.execute(
-            _MATCHING,
-            {
-                "namespace_ids": namespace_ids,
-                "rarest": rarest,
-                "others": others,
-                "other_count": len(others),
-                "limit": limit,
-            },
-        )
-        return [memory_id for (memory_id,) in cursor.fetchall()]
+    return list_with_all_terms(namespace_ids, wanted, limit=CAP + 1)
 
 
 def _in_session(rows: QuerySet, name: str, namespace_ids: list[int] | None) -> QuerySet:

@@ -9,7 +9,8 @@ from memory import deadline
 from memory.api.errors import exception_handler
 from memory.errors import DeadlineExceeded
 from memory.models import AuditLog, Document, IdempotencyRecord, Memory, MemoryVersion
-from memory.models.sql import fetch, limit_statements
+from memory.models.sql import fetch
+from memory.postgresql.time_limit import limit_statements
 from memory.services.ingestion import admission, documents
 
 TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "Tea is at five."}

@@ -29,6 +29,7 @@ from memory.models import (
     RequestMinute,
     Session,
 )
+from memory.models.queries.tenancy import BY_NAME
 from memory.postgresql.faults import lacks_namespace
 from memory.services.cubes.create import register_cube
 from memory.services.ingestion.ingest import ingest
@@ -338,6 +339,6 @@ def test_looking_for_the_namespace_costs_no_statement(everywhere, monkeypatch, p
     monkeypatch.setattr(psycopg.Cursor, "execute", execute)
     assert everywhere.post(path, {"namespace": "alice", **body}).status_code == 200
 
-    named = [one for one in sent if re.search(r"\bmemory_namespace\b", one) and one != namespaces._BY_NAME]
+    named = [one for one in sent if re.search(r"\bmemory_namespace\b", one) and one != BY_NAME]
     [storing] = named
     assert f"INSERT INTO {table} " in storing

@@ -16,7 +16,7 @@ from memory.models import large, search
 from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
-INDEX, AUDIT = "memory/services/index/", "memory/audit.py"
+INDEX, AUDIT = ("memory/services/index/", "memory/models/queries/index"), ("memory/audit.py",)
 # Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
 OWNERS = {
     model._meta.db_table: INDEX
@@ -25,10 +25,9 @@ OWNERS = {
 } | {"memory_namespacestat": INDEX, "memory_auditlog": AUDIT}
 # Those that write memories by SQL: the rest changes a row that it has locked, through Django.
 MEMORY_WRITERS = {
-    "memory/services/index/entries.py": "deletes memories with their postings and counts, in one statement",
+    "memory/models/queries/index.py": "deletes memories with their postings and counts; stores missing vectors",
+    "memory/models/queries/retention.py": "rates a batch, and only what differs",
     "memory/services/index/insert.py": "stores memories with all that a search reads, in one statement",
-    "memory/services/index/missing_vectors.py": "with the vectors, that a memory has them",
-    "memory/services/retention/importance.py": "rates a batch, and only what differs",
 }
 
 ONE_ROUND = "one statement for a request that is waited for"
@@ -36,8 +35,17 @@ JOINED = "joins memories with what is counted, aggregated or searched beside the
 LOCKS = "a lock or an order of locks that Django does not write"
 WITH_WRITE = "the reading half of a statement that writes"
 COMPOSED = "conditions that are put together as SQL"
-RECURSIVE = "a recursive query"
 MEMORY_READERS = {
+    "memory/models/queries/entities.py": LOCKS,
+    "memory/models/queries/erased_words.py": COMPOSED,
+    "memory/models/queries/erasure.py": LOCKS,
+    "memory/models/queries/erasure_holders.py": COMPOSED,
+    "memory/models/queries/index.py": WITH_WRITE,
+    "memory/models/queries/memories.py": JOINED,
+    "memory/models/queries/monitoring.py": JOINED,
+    "memory/models/queries/retention.py": WITH_WRITE,
+    "memory/models/queries/training.py": JOINED,
+    "memory/models/queries/tree.py": LOCKS,
     "memory/retrieval/arms/dense.py": COMPOSED,
     "memory/retrieval/arms/lexical.py": COMPOSED,
     "memory/retrieval/arms/preferences.py": ONE_ROUND,
@@ -47,41 +55,11 @@ MEMORY_READERS = {
     "memory/retrieval/hits.py": ONE_ROUND,
     "memory/retrieval/named_words.py": ONE_ROUND,
     "memory/retrieval/predicate.py": COMPOSED,
-    "memory/services/entities/extract.py": LOCKS,
-    "memory/services/entities/links.py": JOINED,
-    "memory/services/erasure/facts.py": LOCKS,
-    "memory/services/erasure/text_sql.py": COMPOSED,
-    "memory/services/erasure/words.py": COMPOSED,
-    "memory/services/erasure/requests.py": WITH_WRITE,
-    "memory/services/erasure/sessions.py": WITH_WRITE,
-    "memory/services/gateway/responses.py": ONE_ROUND,
-    "memory/services/index/erased.py": WITH_WRITE,
-    "memory/services/index/missing_vectors.py": WITH_WRITE,
-    "memory/services/index/recount.py": JOINED,
-    "memory/services/memories/bulk.py": WITH_WRITE,
-    "memory/services/memories/owners.py": JOINED,
-    "memory/services/memories/retired.py": JOINED,
-    "memory/services/memories/supersede.py": RECURSIVE,
-    "memory/services/memories/usage.py": WITH_WRITE,
-    "memory/services/monitoring/namespaces.py": JOINED,
-    "memory/services/monitoring/stages.py": JOINED,
-    "memory/services/projection/fit.py": JOINED,
     "memory/services/projection/read.py": JOINED,
     "memory/services/recall/context.py": ONE_ROUND,
-    "memory/services/recall/why.py": COMPOSED,
     "memory/services/recall/window.py": ONE_ROUND,
     "memory/services/retention/due.py": COMPOSED,
     "memory/services/retention/forecast.py": COMPOSED,
-    "memory/services/retention/importance.py": WITH_WRITE,
-    "memory/services/sessions/listing.py": JOINED,
-    "memory/services/training/materials.py": JOINED,
-    "memory/services/training/staleness.py": JOINED,
-    "memory/services/tree/browse.py": JOINED,
-    "memory/services/tree/due.py": JOINED,
-    "memory/services/tree/erased.py": JOINED,
-    "memory/services/tree/grow.py": JOINED,
-    "memory/services/tree/place.py": LOCKS,
-    "memory/services/tree/words.py": JOINED,
 }
 
 WRITTEN = re.compile(r"\b(?:INSERT\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(memory_\w+)")
@@ -123,10 +101,10 @@ class Module:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Module]:
-    """By path, the modules outside of models and migrations."""
+    """Maps paths to modules, without migrations and the models themselves."""
     found = {}
     for path in sources():
-        if not path.startswith(("memory/migrations/", "memory/models/")):
+        if path.startswith("memory/models/queries/") or not path.startswith(("memory/migrations/", "memory/models/")):
             tree = ast.parse((ROOT / path).read_text("utf-8"))
             by_sql = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
             found[path] = Module(written_tables(tree), by_sql, read_tables(tree))

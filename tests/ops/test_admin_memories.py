@@ -101,7 +101,7 @@ class TestList:
         assert "3+ memories" in page(staff, namespace="harbour")
 
     def test_a_large_table_is_estimated_and_deep_pages_are_refused(self, staff, world, monkeypatch):
-        monkeypatch.setattr(lists, "_estimate_rows", lambda model: 2_000_000)
+        monkeypatch.setattr(lists, "estimate_rows", lambda table: 2_000_000)
         assert "about 2,000,000 memories" in page(staff)
         assert staff.get(LIST, {"p": 201}).headers["Location"].endswith("?e=1")
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.urls import reverse
 
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, EntityRelation
-from memory.services.entities import browse
+from memory.models.queries.entities import MOST_MENTIONED
 from memory.services.entities.extract import index_pending
 from ops.pages import entities as page_of_entities
 from tests.ops.conftest import NOW, World, scope_of, turns
@@ -220,6 +220,6 @@ def test_mentions_are_counted_in_an_index(named):
     }
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-        cursor.execute(f"EXPLAIN {browse._MOST_MENTIONED}", asked)
+        cursor.execute(f"EXPLAIN {MOST_MENTIONED}", asked)
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "Index Only Scan using entitymention_counted" in plan

@@ -11,7 +11,8 @@ import pytest
 
 from memory import caches
 from memory.errors import SearchTimedOut
-from memory.models.sql import fetch, limit_statements
+from memory.models.sql import fetch
+from memory.postgresql.time_limit import limit_statements
 from memory.retrieval import size
 from memory.retrieval.arms import ArmHit, dense, lexical, rare_terms
 from memory.retrieval.filters import Condition, MemoryField, Not, Operator

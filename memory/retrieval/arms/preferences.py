@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from memory.enums import LinkKind, MemoryState, Role
-from memory.models.sql import fetch, uuid_array
+from memory.models.arrays import uuid_array
+from memory.models.sql import fetch
 from memory.retrieval.arms import dense
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question

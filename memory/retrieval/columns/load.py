@@ -12,7 +12,8 @@ import numpy as np
 from django.db import connection, transaction
 
 from memory.enums import MemoryState, Role
-from memory.models.sql import fetch, uuid_array
+from memory.models.arrays import uuid_array
+from memory.models.sql import fetch
 from memory.postgresql.base import open_connection
 from memory.retrieval.candidate_features import QUESTION_TOKENS
 from memory.retrieval.columns.columns import Columns, Row, TermStatistics

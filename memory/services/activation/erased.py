@@ -12,21 +12,11 @@ from datetime import datetime
 
 from memory.enums import DropReason
 from memory.models import ActivationCache
-from memory.models.sql import fetch
+from memory.models.queries.erasure import list_held_caches
 from memory.services.activation import caches
 from memory.services.activation.build import enqueue_build
 from memory.stores.activation_folder import open_folder
 from memory.types import Scope
-
-_HELD = """
-SELECT c.id FROM memory_activationcache c
-WHERE c.namespace_id = %(namespace_id)s AND (
-    %(whole)s AND c.created_at <= %(asked_at)s
-    OR EXISTS (SELECT FROM unnest(c.memory_ids) AS held (id)
-               WHERE (SELECT true FROM memory_erasedmemory e
-                      WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
-                        AND e.memory_id = held.id)))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +29,7 @@ class ErasedCaches:
 
 def list_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime) -> list[uuid.UUID]:
     """The caches that hold a memory of the erasure; all of the namespace up to `asked_at` where it is `whole`."""
-    parameters = {
-        "namespace_id": scope.namespace_id, "erasure_id": erasure_id, "whole": whole, "asked_at": asked_at,
-    }  # fmt: skip
-    return [identity for (identity,) in fetch(_HELD, parameters, prepared=False)]
+    return list_held_caches(scope.namespace_id, erasure_id, whole_namespace=whole, asked_at=asked_at)
 
 
 def drop_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime, now: datetime) -> ErasedCaches:

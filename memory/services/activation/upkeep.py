@@ -6,8 +6,6 @@ import logging
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db import connection
-
 from memory.enums import ActivationState, DropReason, PromptForm
 from memory.models import ActivationCache
 from memory.models.locks import Lock, try_lock
@@ -78,17 +76,13 @@ def _take_away(row: ActivationCache, folder: CacheFolder, *, now: datetime) -> b
     return True
 
 
-_KNOWN = "SELECT id FROM memory_activationcache WHERE id = ANY(%s::uuid[])"
-
-
 def _delete_unknown(folder: CacheFolder) -> None:
     """Deletes files that no row names. A row is there before its file: what is read first has a row, or never will."""
     files = dict(folder.list_files())
     if not files:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, [list(files.values())])
-        known = {identity for (identity,) in cursor.fetchall()}
+    rows = ActivationCache.objects.across_namespaces().filter(pk__in=files.values())
+    known = set(rows.values_list("pk", flat=True))
     for name, identity in files.items():
         if identity not in known:
             folder.delete(name)

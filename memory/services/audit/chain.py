@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory.errors import Conflict
 from memory.models import AuditSeal
 from memory.models.locks import Lock, try_lock_in_transaction
+from memory.models.queries import audit as queries
 
 log = logging.getLogger("memos.audit")
 
@@ -38,11 +39,6 @@ MAX_XACT = 2**60
 GENESIS = bytes(32)
 BEFORE_ALL = (-1, uuid.UUID(int=0))
 _VERSION = b"memos audit seal 1"
-
-# A row in one unambiguous form. An array of jsonb has one text, whatever the session's time zone and date style are.
-_DIGEST = """sha256(convert_to(jsonb_build_array(
-    id, xact, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
-    created_at AT TIME ZONE 'UTC')::text, 'UTF8'))"""
 
 Place = tuple[int, uuid.UUID]
 
@@ -79,7 +75,7 @@ def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
             if era := _renumber_if_needed(last, now=now):
                 last = newest_seal()
             era = era or _era_of(last)
-            rows = _rows(_place(last), before=_horizon() + era.offset)
+            rows = _rows(_place(last), before=queries.read_horizon() + era.offset)
             if rows:
                 last = _add_seal(last, rows, era, now=now)
         sealed += (last.total if last else 0) - (before.total if before else 0)
@@ -120,12 +116,12 @@ def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
 
 def rows_between(after: Place, last: Place) -> list[SealedRow]:
     """The events after `after` up to `last`, that one included, in order; of very many the first RANGE_ROWS."""
-    return _fetch_rows("(xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", [*after, *last], limit=RANGE_ROWS)
+    return [SealedRow(*row) for row in queries.list_between(after, last, limit=RANGE_ROWS)]
 
 
 def list_rows(ids: Sequence[uuid.UUID]) -> list[SealedRow]:
     """The events with these ids, in order."""
-    return _fetch_rows("id = ANY(%s)", [list(ids)])
+    return [SealedRow(*row) for row in queries.list_by_id(ids)]
 
 
 def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
@@ -147,43 +143,11 @@ def _place(seal: AuditSeal | None) -> Place:
 
 
 def _era_of(seal: AuditSeal | None) -> Era:
-    return Era(seal.era, seal.xact_offset, seal.cluster) if seal else Era(1, 0, _cluster())
-
-
-def _cluster() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT system_identifier::text FROM pg_control_system()")
-        return str(cursor.fetchone()[0])
-
-
-def _horizon() -> int:
-    """No transaction that is still running, or that is yet to come, has a smaller number of the cluster's own."""
-    return _number("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-
-
-def _count_between(after: Place, last: Place) -> int:
-    return _number(
-        "SELECT count(*) FROM memory_auditlog WHERE (xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", *after, *last
-    )
-
-
-def _number(statement: str, *parameters: int | uuid.UUID) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return int(cursor.fetchone()[0])
+    return Era(seal.era, seal.xact_offset, seal.cluster) if seal else Era(1, 0, queries.read_cluster())
 
 
 def _rows(after: Place, *, before: int) -> list[SealedRow]:
-    return _fetch_rows("(xact, id) > (%s, %s) AND xact < %s", [*after, before], limit=SEAL_ROWS)
-
-
-def _fetch_rows(where: str, parameters: list, *, limit: int | None = None) -> list[SealedRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT id, xact, {_DIGEST} FROM memory_auditlog WHERE {where} ORDER BY xact, id LIMIT %s",  # noqa: S608
-            [*parameters, limit],
-        )
-        return [SealedRow(identity, xact, bytes(digest)) for identity, xact, digest in cursor.fetchall()]
+    return [SealedRow(*row) for row in queries.list_settled(after, below=before, limit=SEAL_ROWS)]
 
 
 def _add_seal(
@@ -220,22 +184,19 @@ def _renumber_if_needed(last: AuditSeal | None, *, now: datetime) -> Era | None:
 
     Writers wait for it, once after a restore. Raises Conflict.
     """
-    era, cluster = _era_of(last), _cluster()
-    given = _number("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-    if cluster == era.cluster and _highest() < given + era.offset:
+    era, cluster = _era_of(last), queries.read_cluster()
+    given = queries.read_next()
+    if cluster == era.cluster and queries.find_highest() < given + era.offset:
         return None
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL lock_timeout = '5s'")
-        cursor.execute("LOCK TABLE memory_auditlog IN ACCESS EXCLUSIVE MODE")
-        highest = _highest()
-        if highest > MAX_XACT:
-            raise Conflict(
-                f"An audit event has the transaction number {highest}, which PostgreSQL never gave: someone wrote it "
-                "there. It is the row of memory_auditlog with the highest `xact`."
-            )
-        fresh = replace(era, number=era.number + 1, offset=highest + 1, cluster=cluster)
-        default = f"(pg_current_xact_id()::text::bigint + {fresh.offset:d})"
-        cursor.execute(f"ALTER TABLE memory_auditlog ALTER COLUMN xact SET DEFAULT {default}")
+    queries.lock_log()
+    highest = queries.find_highest()
+    if highest > MAX_XACT:
+        raise Conflict(
+            f"An audit event has the transaction number {highest}, which PostgreSQL never gave: someone wrote it "
+            "there. It is the row of memory_auditlog with the highest `xact`."
+        )
+    fresh = replace(era, number=era.number + 1, offset=highest + 1, cluster=cluster)
+    queries.number_from(fresh.offset)
     late = _find_unsealed(given + era.offset)
     while rows := _rows(_place(last), before=fresh.offset):
         last = _add_seal(last, rows, fresh, now=now)
@@ -245,10 +206,6 @@ def _renumber_if_needed(last: AuditSeal | None, *, now: datetime) -> Era | None:
         _add_seal(last, [], fresh, now=now)
     log.warning("audit era begun", extra={"era": fresh.number, "late_events": len(late)})
     return fresh
-
-
-def _highest() -> int:
-    return _number("SELECT coalesce(max(xact), 0) FROM memory_auditlog")
 
 
 def _find_unsealed(below: int) -> list[SealedRow]:
@@ -261,7 +218,7 @@ def _find_unsealed(below: int) -> list[SealedRow]:
         if seal.late:
             continue
         # Counting needs the index only; writers are waiting.
-        if _count_between(after, _place(seal)) > seal.count:
+        if queries.count_between(after, _place(seal)) > seal.count:
             own, inside = members(seal), rows_between(after, _place(seal))
             found += [row for row in inside if row.id not in own and row.id not in known]
         after = _place(seal)

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db.models import Count, Max, Min
 
 from memory import audit
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Namespace
 from memory.models.keys import first_id_of
 from memory.models.paging import page_of
+from memory.models.queries import audit as queries
 from memory.models.scoped import ScopedQuerySet
 from memory.types import Access, Scope, list_forms
 
@@ -87,39 +88,23 @@ def find(access: Access, *, event_id: uuid.UUID) -> AuditLog | None:
 
 def span(access: Access, wanted: AuditFilter) -> tuple[datetime, datetime, int] | None:
     """From when to when the newest COUNTED_AT_MOST events are, and how many; None without any."""
-    newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
-    sql, parameters = newest.query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT min(created_at), max(created_at), count(*) FROM ({sql}) AS newest", parameters)  # noqa: S608
-        first, last, count = cursor.fetchone()
-    return (first, last, count) if count else None
+    found = events(access, wanted)[:COUNTED_AT_MOST].aggregate(
+        first=Min("created_at"), last=Max("created_at"), count=Count("*")
+    )
+    return (found["first"], found["last"], found["count"]) if found["count"] else None
 
 
 def by_step(
     access: Access, wanted: AuditFilter, *, since: datetime, until: datetime, step: timedelta
 ) -> list[EventStep]:
     """The newest COUNTED_AT_MOST events by time, a Step for every step, also the empty ones."""
-    newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
-    sql, parameters = newest.query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT date_bin(%s, created_at, %s), count(*) FROM ({sql}) AS newest GROUP BY 1",  # noqa: S608
-            [step, since, *parameters],  # type: ignore[list-item]
-        )
-        found = dict(cursor.fetchall())
+    found = queries.count_by_step(events(access, wanted)[:COUNTED_AT_MOST], since=since, step=step)
     return [EventStep(since + step * n, found.get(since + step * n, 0)) for n in range(-((since - until) // step))]
 
 
 def actors(access: Access, wanted: AuditFilter, *, limit: int) -> list[str]:
     """Who acted in the newest COUNTED_AT_MOST events, by name."""
-    newest = events(access, wanted)[:COUNTED_AT_MOST].values("actor")
-    sql, parameters = newest.query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT actor FROM ({sql}) AS newest GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT %s",  # noqa: S608
-            [*parameters, limit],
-        )
-        return [actor for (actor,) in cursor.fetchall()]
+    return queries.rank_actors(events(access, wanted)[:COUNTED_AT_MOST], limit=limit)
 
 
 def export_events(

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection
-
 from memory.models import AuditSeal
+from memory.models.queries import audit as queries
 from memory.services.audit.chain import (
     BEFORE_ALL,
     GENESIS,
@@ -72,7 +71,7 @@ def verify(*, newest: int | None = None) -> Proof:
         if len(faults) >= MAX_FAULTS:
             break
         seals, events, before, after = seals + 1, events + seal.count, seal, _end(seal)
-    waiting, since = _waiting(_end(head))
+    waiting, since = queries.count_after(_end(head))
     return Proof(
         seals, events, head.total if head else 0, waiting, since,
         (head.number, bytes(head.hash).hex()) if head else None, faults,
@@ -124,10 +123,3 @@ def _explain_fault(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[Seal
         changed[:LISTED],
         added[:LISTED],
     )
-
-
-def _waiting(after: Place) -> tuple[int, datetime | None]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*), min(created_at) FROM memory_auditlog WHERE (xact, id) > (%s, %s)", list(after))
-        count, since = cursor.fetchone()
-    return count, since

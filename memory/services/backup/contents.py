@@ -94,3 +94,9 @@ def is_empty() -> bool:
                 if cursor.fetchone()[0]:
                     return False
     return True
+
+
+def end_logins() -> None:
+    """Ends the logins of staff: those that were ended since the backup must not be valid again."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM ops_staffsession")

@@ -25,9 +25,6 @@ from memory.services.backup.verify import inspect, load
 from memory.services.index import changes
 from memory.stores.redis import forget_everything, ping
 
-# Sign-ins that were ended since must not be valid again.
-_END_LOGINS = "DELETE FROM ops_staffsession"
-
 
 @dataclass(frozen=True, slots=True)
 class RestoreTerms:
@@ -110,8 +107,8 @@ def _make_ready(
     # Before anything is recorded: on another cluster transactions are numbered anew.
     chain.recognise_cluster(now=now())
     replayed = replay(erased, actor=actor, now=now)
+    contents.end_logins()
     with connection.cursor() as cursor:
-        cursor.execute(_END_LOGINS)
         cursor.execute("ANALYZE")
     # Their transactions have numbers of another server.
     changes.forget_all()

@@ -17,7 +17,7 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Cube, CubeShare, User
 from memory.models.access import TOKEN_MARK
-from memory.models.sql import fetch
+from memory.models.queries.tenancy import list_shared
 from memory.postgresql import reach
 from memory.services.cubes.find import find_cube, lock_cube, scope_of
 from memory.services.tenancy.idempotency import make_once
@@ -29,12 +29,6 @@ log = logging.getLogger("memos.cubes")
 # Whoever calls carries with its key all that is shared with its owner.
 MOST_SHARES = 500
 
-_GRANTED = """
-SELECT namespace_id, level FROM memory_cubeshare
-WHERE user_id = %(user_id)s AND (expires_at IS NULL OR expires_at > %(now)s)
-ORDER BY namespace_id
-"""
-
 
 def list_granted(
     user_id: uuid.UUID, *, beyond: Collection[int] = (), now: datetime
@@ -42,7 +36,7 @@ def list_granted(
     """The namespaces, other than `beyond`, whose cubes are shared with the user, each with what for."""
     # Who is calling is known, and what of others' is open to them is what is asked: of every namespace.
     with reach.across_namespaces():
-        rows = fetch(_GRANTED, {"user_id": user_id, "now": now}, prepared=True)
+        rows = list_shared(user_id, now=now)
     return tuple((identity, ShareLevel(level)) for identity, level in rows if identity not in beyond)
 
 

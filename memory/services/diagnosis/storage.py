@@ -13,6 +13,7 @@ from memory import ledger
 from memory.errors import RedisAway
 from memory.models import Namespace
 from memory.postgresql.base import open_connection
+from memory.postgresql.statistics import find_extension
 from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index.recount import differences
@@ -38,9 +39,7 @@ def database() -> Finding:
 
 
 def pgvector() -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'")
-        row = cursor.fetchone()
+    row = find_extension("vector")
     needed = ".".join(map(str, MIN_PGVECTOR))
     if row is None:
         fix = f"install pgvector {needed} or later on the database server, for example by the image pgvector/pgvector"

@@ -13,7 +13,7 @@ from django.db.models import Q
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, Memory
 from memory.models.paging import page_of
-from memory.models.sql import fetch
+from memory.models.queries import entities as queries
 from memory.services.entities.listing import Cursor, to_dicts
 from memory.text.names import name_key
 from memory.text.periods import period
@@ -45,56 +45,15 @@ class Rank(NamedTuple):
     id: uuid.UUID
 
 
-_COUNTS = """
-SELECT n.name, c.entities
-FROM memory_namespace n
-CROSS JOIN LATERAL (
-    SELECT count(*) AS entities FROM (
-        SELECT 1 FROM memory_entity e
-        WHERE e.namespace_id = n.id AND e.merged_into IS NULL AND EXISTS (
-            SELECT 1 FROM memory_entityalias a
-            JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id AND m.active
-            WHERE a.namespace_id = e.namespace_id AND a.entity = e.id)
-        LIMIT %(most)s
-    ) counted
-) c
-WHERE %(everywhere)s::bool OR n.id = ANY(%(namespaces)s::bigint[])
-ORDER BY n.name LIMIT %(limit)s
-"""
-
-
 def counts(access: Access, *, limit: int) -> list[tuple[str, int]]:
     """How many entities memories mention, by namespace; COUNTED_AT_MOST + 1 stands for more."""
-    parameters = {
-        "everywhere": access.all_namespaces,
-        "namespaces": sorted(access.namespace_ids),
-        "most": COUNTED_AT_MOST + 1,
-        "limit": limit,
-    }
-    return [(name, int(count)) for name, count in fetch(_COUNTS, parameters, prepared=False)]
+    namespaces = None if access.all_namespaces else access.namespace_ids
+    return queries.count_by_namespace(namespaces, most=COUNTED_AT_MOST + 1, limit=limit)
 
 
 def find_entity(access: Access, *, entity_id: uuid.UUID) -> Entity | None:
     """The entity, merged or not; None out of reach, or where there is none."""
     return Entity.objects.reachable_by(access).filter(id=entity_id).select_related("namespace").first()
-
-
-# Counted by name in an index, entities are few beside their mentions: 900,000 of them take 110 ms.
-_MOST_MENTIONED = """
-WITH counted AS MATERIALIZED (
-    SELECT alias, count(*) AS mentions FROM memory_entitymention
-    WHERE namespace_id = %(namespace_id)s AND active GROUP BY alias
-), ranked AS (
-    SELECT a.entity, sum(c.mentions)::bigint AS mentions FROM counted c
-    JOIN memory_entityalias a ON a.namespace_id = %(namespace_id)s AND a.id = c.alias
-    GROUP BY a.entity HAVING bool_or(starts_with(a.key, %(begins)s))
-)
-SELECT e.id, r.mentions FROM ranked r
-JOIN memory_entity e ON e.namespace_id = %(namespace_id)s AND e.id = r.entity
-WHERE e.merged_into IS NULL AND (%(kind)s = '' OR e.kind = %(kind)s)
-    AND (%(below)s::bigint IS NULL OR (r.mentions, e.id) <= (%(below)s, %(last)s::uuid))
-ORDER BY r.mentions DESC, e.id DESC LIMIT %(limit)s
-"""
 
 
 def list_most_mentioned(
@@ -104,28 +63,19 @@ def list_most_mentioned(
 
     As `entity_listing.entities`, which has the newest first. What is mentioned meanwhile may move from page to page.
     """
-    parameters = {
-        "namespace_id": scope.namespace_id,
-        "begins": name_key(begins) or begins,
-        "kind": kind or "",
-        "below": cursor.mentions if cursor else None,
-        "last": cursor.id if cursor else None,
-        "limit": limit + 1,
-    }
-    ranks = [Rank(int(mentions), identity) for identity, mentions in fetch(_MOST_MENTIONED, parameters, prepared=False)]
+    rows = queries.rank_entities(
+        scope.namespace_id,
+        kind=kind or "",
+        begins=name_key(begins) or begins,
+        below=cursor.mentions if cursor else None,
+        last=cursor.id if cursor else None,
+        limit=limit + 1,
+    )
+    ranks = [Rank(int(mentions), identity) for identity, mentions in rows]
     page, following = page_of(ranks, limit)
     found = Entity.objects.in_scope(scope).filter(id__in=[rank.id for rank in page])
     by_id = {row.id: row for row in found}
     return to_dicts(scope, [by_id[rank.id] for rank in page if rank.id in by_id]), following
-
-
-_MONTHS = """
-SELECT date_trunc('month', m.occurred_at AT TIME ZONE 'UTC'), count(*)
-FROM memory_entityalias a
-JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id
-WHERE a.namespace_id = %(namespace_id)s AND a.entity = %(entity)s AND m.active
-GROUP BY 1 ORDER BY 1
-"""
 
 
 def months(scope: Scope, *, entity_id: uuid.UUID) -> list[tuple[datetime, int]]:
@@ -133,7 +83,7 @@ def months(scope: Scope, *, entity_id: uuid.UUID) -> list[tuple[datetime, int]]:
 
     The months without, between, are there as well where that makes no more than MAX_MONTHS.
     """
-    found = fetch(_MONTHS, {"namespace_id": scope.namespace_id, "entity": entity_id}, prepared=False)
+    found = queries.count_by_month(scope.namespace_id, entity_id)
     by_month = {month.replace(tzinfo=UTC): int(count) for month, count in found}
     if not by_month:
         return []

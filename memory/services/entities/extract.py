@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import psycopg
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
+from django.db.models import Exists, OuterRef
 
 from memory import audit, caller
 from memory.enums import AuditEvent, MemoryState, ModelPurpose
 from memory.kinds import SESSION_PREFIX
-from memory.models import EntityPending, EntityWatermark, Memory
+from memory.models import Entity, EntityPending, EntityWatermark, Memory, Namespace
 from memory.models.locks import Lock, lock_in_transaction, try_lock
+from memory.models.queries import entities as queries
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store
 from memory.services.tenancy.policy import in_force
@@ -80,26 +82,6 @@ def rebuild(scope: Scope, *, now: datetime) -> None:
         audit.record(scope, AuditEvent.ENTITY_REBUILD, now=now)
 
 
-_UNMENTIONED = """
-WITH unstated AS (
-    UPDATE memory_entityalias a SET entity = a.home, link = 'own', stated_in = NULL
-    WHERE a.namespace_id = %(namespace_id)s AND a.stated_in IS NOT NULL
-      AND NOT EXISTS (
-          SELECT 1 FROM memory_memory m WHERE m.namespace_id = a.namespace_id AND m.id = a.stated_in)
-)
-DELETE FROM memory_entityalias a
-WHERE a.namespace_id = %(namespace_id)s
-  AND NOT EXISTS (SELECT 1 FROM memory_entitymention m WHERE m.namespace_id = a.namespace_id AND m.alias = a.id)
-  AND (a.stated_in IS NULL
-       OR EXISTS (SELECT 1 FROM memory_memory m WHERE m.namespace_id = a.namespace_id AND m.id = a.stated_in))
-"""
-_WITHOUT_NAME = """
-DELETE FROM memory_entity e
-WHERE e.namespace_id = %(namespace_id)s AND NOT EXISTS (
-    SELECT 1 FROM memory_entityalias a WHERE a.namespace_id = e.namespace_id AND e.id IN (a.entity, a.home))
-"""
-
-
 def forget_unmentioned(scope: Scope) -> int:
     """Deletes the names that no memory has any more, and the entities without a name; returns how many of both."""
     return sum(forget_names(scope))
@@ -110,77 +92,22 @@ def forget_names(scope: Scope) -> tuple[int, int]:
 
     After an erasure nothing is left of a name that only the erased memories had.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
-        parameters = {"namespace_id": scope.namespace_id}
-        names = 0
-        # Twice: a name that no memory states any more comes home first, and goes then.
-        for _ in range(2):
-            cursor.execute(_UNMENTIONED, parameters)
-            names += cursor.rowcount
-        cursor.execute(_WITHOUT_NAME, parameters)
-        nameless = cursor.rowcount
-        cursor.execute(_NAMED_BY_OTHERS, parameters)
-    return names, nameless
-
-
-# An entity whose own name is gone is called by one that is left.
-_NAMED_BY_OTHERS = """
-UPDATE memory_entity e SET name = a.name
-FROM (
-    SELECT DISTINCT ON (entity) entity, name FROM memory_entityalias
-    WHERE namespace_id = %(namespace_id)s ORDER BY entity, (entity = home) DESC, id
-) a
-WHERE e.namespace_id = %(namespace_id)s AND e.id = a.entity AND NOT EXISTS (
-    SELECT 1 FROM memory_entityalias own
-    WHERE own.namespace_id = e.namespace_id AND own.entity = e.id AND own.name = e.name)
-"""
+        return queries.delete_unmentioned(scope.namespace_id)
 
 
 def forget_unmentioned_everywhere() -> int:
     """`forget_unmentioned` in every namespace that has entities."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT n.id, n.name FROM memory_namespace n "
-            "WHERE EXISTS (SELECT 1 FROM memory_entity e WHERE e.namespace_id = n.id)"
-        )
-        rows = cursor.fetchall()
+    named = Entity.objects.filter(namespace_id=OuterRef("pk"))
+    rows = Namespace.objects.filter(Exists(named)).values_list("pk", "name")
     return sum(forget_unmentioned(Scope(identity, name, WORKER)) for identity, name in rows)
-
-
-# Turns of a session are numbered without gaps and in commit order, so that none comes in behind the watermark. A
-# document's chunks are replaced together: its version says whether they were read. Namespaces take turns: the first
-# session of each, then the second.
-_WORKS = """
-(
-    SELECT s.namespace_id, n.name, s.name, coalesce(w.turn, 0)
-    FROM memory_session s
-    JOIN memory_namespace n ON n.id = s.namespace_id
-    LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
-    WHERE s.message_count > coalesce(w.turn, 0) AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
-    ORDER BY row_number() OVER (PARTITION BY s.namespace_id ORDER BY s.last_message_at), s.last_message_at
-    LIMIT %(listed)s
-) UNION ALL (
-    SELECT d.namespace_id, n.name, %(prefix)s || d.id, d.version
-    FROM memory_document d
-    JOIN memory_namespace n ON n.id = d.namespace_id
-    LEFT JOIN memory_entitywatermark w ON w.namespace_id = d.namespace_id AND w.session = %(prefix)s || d.id
-    WHERE d.version <> coalesce(w.turn, 0) AND d.namespace_id = coalesce(%(only)s, d.namespace_id)
-    ORDER BY row_number() OVER (PARTITION BY d.namespace_id ORDER BY d.id) LIMIT %(listed)s
-) UNION ALL (
-    SELECT p.namespace_id, n.name, '', 0
-    FROM (SELECT DISTINCT namespace_id FROM memory_entitypending LIMIT %(listed)s) p
-    JOIN memory_namespace n ON n.id = p.namespace_id
-    WHERE p.namespace_id = coalesce(%(only)s, p.namespace_id)
-)
-"""
 
 
 def _works(only: int | None = None) -> list[_Work]:
     """What waits, of one namespace or of all."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WORKS, {"listed": _LISTED, "prefix": SESSION_PREFIX, "only": only})
-        return [_Work(Scope(row[0], row[1], WORKER), row[2], row[3]) for row in cursor.fetchall()]
+    rows = queries.list_unread(only, chunk_prefix=SESSION_PREFIX, limit=_LISTED)
+    return [_Work(Scope(row[0], row[1], WORKER), row[2], row[3]) for row in rows]
 
 
 def _index(work: _Work, *, now: datetime) -> int:
@@ -227,7 +154,8 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
     try:
         with transaction.atomic():
             lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
-            present = _lock_memories(scope, [row.pk for row in batch])
+            locked = queries.lock_memories(scope.namespace_id, [row.pk for row in batch])
+            present = {memory_id: (state, bytes(said)) for memory_id, state, said in locked}
             unchanged = [
                 reading
                 for reading in readings
@@ -246,22 +174,6 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
     return set(present)
 
 
-def _lock_memories(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[str, bytes]]:
-    """State and hash of the memories that are there, which cannot be deleted or archived until the transaction ends.
-
-    Waits for nobody: whoever deletes may hold some of them and wait for others.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT id, state, content_hash FROM memory_memory WHERE namespace_id = %s AND id = ANY(%s)
-            ORDER BY id FOR KEY SHARE NOWAIT
-            """,
-            [scope.namespace_id, list(memory_ids)],
-        )
-        return {row[0]: (row[1], bytes(row[2])) for row in cursor.fetchall()}
-
-
 def _mark(work: _Work, turn: int) -> None:
     EntityWatermark.objects.update_or_create(
         namespace_id=work.scope.namespace_id, session=work.session, defaults={"turn": turn}
@@ -272,17 +184,4 @@ def _pass_over(work: _Work) -> int:
     """Moves a session's mark over turns that were all deleted."""
     if not work.session:
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO memory_entitywatermark (namespace_id, session, turn)
-            SELECT s.namespace_id, s.name, s.message_count FROM memory_session s
-            WHERE s.namespace_id = %(namespace_id)s AND s.name = %(session)s AND s.message_count > %(turn)s
-              AND NOT EXISTS (
-                SELECT 1 FROM memory_memory m
-                WHERE m.namespace_id = s.namespace_id AND m.session = s.name AND m.turn > %(turn)s)
-            ON CONFLICT (namespace_id, session) DO UPDATE SET turn = EXCLUDED.turn
-            """,
-            {"namespace_id": work.scope.namespace_id, "session": work.session, "turn": work.turn},
-        )
-        return int(cursor.rowcount)
+    return queries.pass_over_deleted(work.scope.namespace_id, work.session, turn=work.turn)

@@ -10,11 +10,11 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models import Q
 
 from memory.enums import AliasLink, EntityKind
 from memory.models import EntityAlias
+from memory.models.queries import entities as queries
 from memory.types import Scope
 
 # Of a full name, so many of its newest mentions are looked at for a session that has the short one too.
@@ -86,27 +86,4 @@ def link_by_rule(scope: Scope, touched: Iterable[EntityAlias]) -> list[EntityAli
 def _may_be(scope: Scope, short: EntityAlias, full: Sequence[EntityAlias]) -> bool:
     if short.spoke and not any(alias.spoke for alias in full):
         return False
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            WITH sessions AS (
-                SELECT DISTINCT y.session FROM (
-                    SELECT memory_id FROM memory_entitymention
-                    WHERE namespace_id = %(namespace_id)s AND alias = ANY(%(full)s) ORDER BY id DESC LIMIT %(looked_at)s
-                ) m JOIN memory_memory y ON y.namespace_id = %(namespace_id)s AND y.id = m.memory_id
-            )
-            SELECT EXISTS (
-                SELECT 1 FROM sessions s
-                JOIN memory_memory y ON y.namespace_id = %(namespace_id)s AND y.session = s.session
-                JOIN memory_entitymention m ON m.namespace_id = y.namespace_id AND m.memory_id = y.id
-                WHERE m.alias = %(short)s
-            )
-            """,
-            {
-                "namespace_id": scope.namespace_id,
-                "full": [alias.id for alias in full],
-                "short": short.id,
-                "looked_at": _LOOKED_AT,
-            },
-        )
-        return bool(cursor.fetchone()[0])
+    return queries.share_session(scope.namespace_id, short.id, [alias.id for alias in full], most=_LOOKED_AT)

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from memory.enums import Predicate
 from memory.models import Entity, EntityAlias, EntityMention
 from memory.models.paging import page_of
+from memory.models.queries import entities as queries
 from memory.services.entities.curate import find
 from memory.text.names import name_key
 from memory.types import Scope
@@ -136,65 +136,18 @@ def _around(scope: Scope, centre: uuid.UUID, *, depth: int, limit: int) -> tuple
     return nodes, [edge for edge in known.values() if edge.source in nodes and edge.target in nodes]
 
 
-_RELATIONS = """
-WITH near AS MATERIALIZED (
-    SELECT id FROM memory_entityalias WHERE namespace_id = %(namespace_id)s AND entity = ANY(%(entities)s)
-), stated AS (
-    SELECT r.* FROM near n JOIN memory_entityrelation r ON r.namespace_id = %(namespace_id)s AND r.subject = n.id
-    UNION
-    SELECT r.* FROM near n JOIN memory_entityrelation r ON r.namespace_id = %(namespace_id)s AND r.object = n.id
-)
-"""
-_ALL_RELATIONS = """
-WITH stated AS (SELECT * FROM memory_entityrelation WHERE namespace_id = %(namespace_id)s)
-"""
-# The last statement decides whether it still holds.
-_EDGES = """
-SELECT s.entity, r.predicate, o.entity, max(r.detail), count(*),
-       (array_agg(DISTINCT r.memory_id))[1:20], min(r.valid_from),
-       (array_agg(r.valid_to ORDER BY coalesce(r.valid_to, r.valid_from) DESC, r.id DESC))[1]
-FROM stated r
-JOIN memory_entityalias s ON s.namespace_id = %(namespace_id)s AND s.id = r.subject
-JOIN memory_entityalias o ON o.namespace_id = %(namespace_id)s AND o.id = r.object
-WHERE r.active AND s.entity <> o.entity
-GROUP BY s.entity, r.predicate, o.entity ORDER BY count(*) DESC, max(coalesce(r.valid_from, r.valid_to)) DESC, 1, 3
-LIMIT %(limit)s
-"""
-_COMPANIONS = """
-WITH own AS MATERIALIZED (
-    SELECT DISTINCT e.id AS entity, m.memory_id FROM unnest(%(entities)s::uuid[]) AS e (id)
-    CROSS JOIN LATERAL (
-        SELECT m.memory_id
-        FROM memory_entityalias a
-        JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id
-        WHERE a.namespace_id = %(namespace_id)s AND a.entity = e.id AND m.active AND m."end" > 0
-        ORDER BY m.occurred_at DESC, m.id DESC LIMIT %(companions_of)s
-    ) m
-)
-SELECT own.entity, a.entity, count(DISTINCT own.memory_id), (array_agg(DISTINCT own.memory_id))[1:20],
-       min(m.occurred_at)
-FROM own
-JOIN memory_entitymention m ON m.namespace_id = %(namespace_id)s AND m.memory_id = own.memory_id AND m.active
-    AND m."end" > 0
-JOIN memory_entityalias a ON a.namespace_id = m.namespace_id AND a.id = m.alias
-WHERE a.entity <> own.entity
-GROUP BY own.entity, a.entity ORDER BY 3 DESC, 2 LIMIT %(limit)s
-"""
-
-
 def relations(scope: Scope, around: Collection[uuid.UUID] | None, *, limit: int) -> list[Edge]:
     """What memories state of the entities (None: of all), those with most statements first.
 
     Whoever lives somewhere else later lives there no more.
     """
-    statement = (_ALL_RELATIONS if around is None else _RELATIONS) + _EDGES
-    rows = _rows(statement, scope, entities=list(around or ()), limit=limit)
+    rows = queries.list_relations(scope.namespace_id, around, limit=limit)
     edges = [Edge(*row)._replace(evidence=sorted(row[5], reverse=True)) for row in rows]
     movers = {edge.source for edge in edges if edge.predicate == Predicate.LIVES_IN}
     if not movers:
         return edges
     homes: dict[uuid.UUID, list[tuple[uuid.UUID, datetime]]] = defaultdict(list)
-    for row in _rows(_RELATIONS + _EDGES, scope, entities=list(movers), limit=1_000):
+    for row in queries.list_relations(scope.namespace_id, movers, limit=1_000):
         if row[1] == Predicate.LIVES_IN and row[6] is not None:
             homes[row[0]].append((row[2], row[6]))
     return [_end_when_moved(edge, homes) for edge in edges]
@@ -209,7 +162,7 @@ def _end_when_moved(edge: Edge, homes: Mapping[uuid.UUID, Sequence[tuple[uuid.UU
 
 def companions(scope: Scope, around: Collection[uuid.UUID], *, limit: int) -> list[Edge]:
     """Which entities are named in the same memories, those with most memories first; speaking is no naming."""
-    rows = _rows(_COMPANIONS, scope, entities=list(around), limit=limit, companions_of=_COMPANIONS_OF)
+    rows = queries.list_companions(scope.namespace_id, around, mentions=_COMPANIONS_OF, limit=limit)
     edges: dict[tuple[uuid.UUID, uuid.UUID], Edge] = {}
     for one, other, count, evidence, since in rows:
         pair = (min(one, other), max(one, other))
@@ -263,30 +216,13 @@ def _timeline(
 
 def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
     """How many mentions in memories that take part in retrieval each name has; those without are left out."""
-    rows = _rows(
-        "SELECT alias, count(*) FROM memory_entitymention WHERE namespace_id = %(namespace_id)s AND active "
-        "AND alias = ANY(%(aliases)s) GROUP BY alias",
-        scope,
-        aliases=list(alias_ids),
-    )
-    return {row[0]: row[1] for row in rows}
+    rows = EntityMention.objects.in_scope(scope).filter(alias__in=alias_ids, active=True)
+    return dict(rows.values_list("alias").annotate(mentions=Count("*")))
 
 
 def to_dicts(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
     """Entities as clients see them."""
-    totals = {
-        row[0]: row[1:]
-        for row in _rows(
-            """
-            SELECT a.entity, count(*), min(m.occurred_at), max(m.occurred_at)
-            FROM memory_entityalias a
-            JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id
-            WHERE a.namespace_id = %(namespace_id)s AND a.entity = ANY(%(entities)s) AND m.active GROUP BY a.entity
-            """,
-            scope,
-            entities=[row.id for row in rows],
-        )
-    }
+    totals = queries.sum_mentions(scope.namespace_id, [row.id for row in rows])
     return [
         {
             "id": str(row.id),
@@ -298,9 +234,3 @@ def to_dicts(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
-
-
-def _rows(statement: str, scope: Scope, **parameters: Any) -> list[tuple]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"namespace_id": scope.namespace_id, **parameters})
-        return cursor.fetchall()

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from memory.gate.fields import judge_fields
 from memory.kinds import SESSION_PREFIX
 from memory.models import (
@@ -26,6 +24,7 @@ from memory.models import (
 )
 from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.queries import entities as queries
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -141,13 +140,6 @@ def _mention(scope: Scope, arrival: ArrivingNames, alias: uuid.UUID, mention: Me
     )
 
 
-_MARK = """
-INSERT INTO memory_entitywatermark AS w (namespace_id, session, turn)
-SELECT %s, * FROM unnest(%s::text[], %s::int[]) AS m (session, turn) ORDER BY session
-ON CONFLICT (namespace_id, session) DO UPDATE SET turn = greatest(w.turn, EXCLUDED.turn)
-"""
-
-
 def _move_marks(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
     """Says how far sessions were read: all that was taken over was, or waits by itself.
 
@@ -165,5 +157,4 @@ def _move_marks(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
         between = Memory.objects.in_scope(scope).in_session(name).filter(turn__gt=mark, turn__lt=first)
         if mark >= first - 1 or not between.exists():
             read[name] = last
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK, [scope.namespace_id, list(read), list(read.values())])
+    queries.move_watermarks(scope.namespace_id, read)

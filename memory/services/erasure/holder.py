@@ -14,6 +14,8 @@ from django.db import connection
 
 from memory.enums import ErasureTarget
 from memory.models import ErasedMemory, ErasedSession, Erasure
+from memory.models.queries import erasure_holders as sql
+from memory.services.jobs import queue
 from memory.types import Scope
 
 
@@ -87,6 +89,10 @@ def execute(statement: str, erased: Erased, **more: Any) -> Any:
         "session": erased.session,
         "whole": erased.whole_namespace,
         "asked_at": erased.asked_at,
+        "change_kind": queue.CHANGE_MEMORIES.name,
+        "import_kind": queue.IMPORT.name,
+        "load_kind": queue.LOAD_CUBE.name,
+        "session_kinds": [kind.name for kind in queue.OF_SESSION],
         **more,
     }
     with connection.cursor() as cursor:
@@ -94,16 +100,23 @@ def execute(statement: str, erased: Erased, **more: Any) -> Any:
         return cursor.fetchone()[0] if cursor.description else cursor.rowcount
 
 
-ERASED = "memory_erasedmemory e WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s"
+def count(rows: str) -> Count:
+    """Counts what the rows, as SQL after FROM, hold of a whole erasure."""
+    return change(sql.count_rows(rows))
 
 
-def is_erased(memory_id: str) -> str:
-    """SQL: whether the erasure names the memory, by a look-up of its key. (EXISTS may be planned as a join of all.)"""
-    return f"coalesce((SELECT true FROM {ERASED} AND e.memory_id = {memory_id}), false)"
+def delete(rows: str) -> Count:
+    """Deletes the rows of a whole erasure, and counts them."""
+    return change(sql.delete_rows(rows))
 
 
-def count_with(statement: str) -> Count:
-    """What the statement counts or changes, of a whole erasure."""
+def delete_in_order(table: str, alias: str, rows: str) -> Count:
+    """Deletes the rows of a whole erasure in the order of their ids, and counts them."""
+    return change(sql.delete_rows_in_order(table, alias, rows))
+
+
+def change(statement: str) -> Count:
+    """Runs the statement for a whole erasure, and counts what it says or changes."""
     return partial(execute, statement)
 
 
@@ -122,29 +135,14 @@ def clear_with(statement: str) -> ClearBatch:
 
 
 def holder_of_memory(table: str, column: str = "memory_id") -> Holder:
-    """A table of a tenant whose rows belong to the memory in `column`."""
-    rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND t.{column} = ANY(%(memory_ids)s::uuid[])"
-    delete = f"DELETE {rows}"
-    return Holder(table, _count_by_ids(f"SELECT count(*) {rows}"), clear_with(delete), _count_by_ids(delete))
-
-
-def delete_in_order(table: str, alias: str, rows: str) -> Count:
-    """Deletes `rows` of `table`, locked in the order of their ids: two erasures at once do not wait for each other."""
-    return count_with(
-        f"WITH gone AS (SELECT {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
-        f"DELETE FROM {table} t USING gone "
-        f"WHERE t.namespace_id = %(namespace_id)s AND t.id = gone.id"
-    )
+    """Describes a table of a tenant whose rows belong to the memory in `column`."""
+    rows = sql.rows_of_memories(table, column)
+    deletion = sql.delete_rows(rows)
+    return Holder(table, _count_by_ids(sql.count_rows(rows)), clear_with(deletion), _count_by_ids(deletion))
 
 
 def holder_of_pair(table: str, columns: tuple[str, str]) -> Holder:
-    """A table whose rows name two memories, and whose reasons may tell of both."""
-    erased = " OR ".join(is_erased(f"t.{column}") for column in columns)
-    named = " OR ".join(f"t.{column} = ANY(%(memory_ids)s::uuid[])" for column in columns)
-    rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND"
-    return Holder(
-        table,
-        count_with(f"SELECT count(*) {rows} ({erased})"),
-        clear_with(f"DELETE {rows} ({named})"),
-        count_with(f"DELETE {rows} ({erased})"),
-    )
+    """Describes a table whose rows name two memories, and whose reasons may tell of both."""
+    erased = sql.rows_of_pairs(table, columns, batch=False)
+    batch = sql.rows_of_pairs(table, columns, batch=True)
+    return Holder(table, count(erased), clear_with(sql.delete_rows(batch)), delete(erased))

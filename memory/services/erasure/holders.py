@@ -16,55 +16,20 @@ from django.db.models import Q
 
 from memory.models import ErasedMemory, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
+from memory.models.queries import erasure_holders as sql
 from memory.services.activation.erased import list_held
 from memory.services.entities import extract
-from memory.services.erasure.artifact_sql import (
-    ADAPTERS,
-    BULK_CHANGES,
-    CHANGES_ERASED,
-    CLEAR_BULK_CHANGES,
-    CLEAR_TRAINING_PARTS,
-    CUBE_FILE_PARTS,
-    CUBE_FILE_ROWS,
-    DATASETS,
-    DOCUMENT_FILES,
-    IMPORT_PARTS,
-    IMPORTS,
-    MARK_ADAPTERS,
-    MARK_DATASETS,
-    ORIGINALS,
-    SWEEP_BULK_CHANGES,
-    TRAINING_PARTS,
-    UPLOAD_PARTS,
-    UPLOADS,
-)
 from memory.services.erasure.holder import (
     Erased,
     Holder,
+    change,
     clear_with,
-    count_with,
+    count,
+    delete,
     delete_in_order,
     execute,
     holder_of_memory,
     holder_of_pair,
-)
-from memory.services.erasure.text_sql import (
-    AUDIT_WORDS,
-    CLEAR_ASKED,
-    DOCUMENTS,
-    EMPTY_SESSIONS,
-    KEPT_ANSWERS,
-    MODEL_CALLS,
-    NAMELESS_ENTITIES,
-    PACKS,
-    PACKS_OR_ASKED,
-    POSTINGS,
-    PROJECTIONS,
-    SESSION_JOBS,
-    SUMMARIES,
-    UNMENTIONED_NAMES,
-    USAGE_DAYS,
-    WEBHOOK_ANSWERS,
 )
 from memory.services.index import entries
 from memory.services.index import erased as index_rows
@@ -76,7 +41,7 @@ CACHES = "memory_activationcache"
 
 def _count_postings(erased: Erased) -> int:
     with index_rows.reading_once():
-        return int(execute(POSTINGS, erased))
+        return int(execute(sql.POSTINGS, erased))
 
 
 def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
@@ -118,31 +83,31 @@ def list_held_caches(erased: Erased) -> list[uuid.UUID]:
     )  # fmt: skip
 
 
-drop_dumps = count_with(f"DELETE FROM {CUBE_FILE_PARTS}")
+drop_dumps = delete(sql.CUBE_FILE_PARTS)
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_auditwords",
-        count_with(f"SELECT count(*) FROM {AUDIT_WORDS}"),
-        sweep=count_with(f"DELETE FROM {AUDIT_WORDS}"),
+        count(sql.AUDIT_WORDS),
+        sweep=delete(sql.AUDIT_WORDS),
     ),
     holder_of_memory("memory_memoryversion"),
     # Before the rows that say what they have learnt.
-    Holder("memory_adapter", count_with(f"SELECT count(*) FROM {ADAPTERS}"), clear_with(MARK_ADAPTERS)),
-    Holder("memory_trainingdataset", count_with(f"SELECT count(*) FROM {DATASETS}"), clear_with(MARK_DATASETS)),
+    Holder("memory_adapter", count(sql.ADAPTERS), clear_with(sql.MARK_ADAPTERS)),
+    Holder("memory_trainingdataset", count(sql.DATASETS), clear_with(sql.MARK_DATASETS)),
     Holder(
         "memory_trainingpart",
-        count_with(f"SELECT count(*) FROM {TRAINING_PARTS}"),
-        clear_with(CLEAR_TRAINING_PARTS),
-        count_with(f"DELETE FROM {TRAINING_PARTS}"),
+        count(sql.TRAINING_PARTS),
+        clear_with(sql.CLEAR_TRAINING_PARTS),
+        delete(sql.TRAINING_PARTS),
     ),
     holder_of_memory("memory_trainingsource"),
     # Before the rows that say whose they are.
     Holder(
         "memory_bulkchange",
-        count_with(f"SELECT count(*) FROM {BULK_CHANGES} AND {CHANGES_ERASED}"),
-        clear_with(CLEAR_BULK_CHANGES),
-        count_with(SWEEP_BULK_CHANGES),
+        count(sql.ERASED_BULK_CHANGES),
+        clear_with(sql.CLEAR_BULK_CHANGES),
+        change(sql.SWEEP_BULK_CHANGES),
     ),
     holder_of_memory("memory_bulkchangememory"),
     holder_of_memory("memory_retiredstatement"),
@@ -182,9 +147,9 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_contextpack",
-        count_with(f"SELECT count(*) FROM {PACKS_OR_ASKED}"),
-        clear_with(CLEAR_ASKED),
-        delete_in_order("memory_contextpack", "p", PACKS),
+        count(sql.PACKS_OR_ASKED),
+        clear_with(sql.CLEAR_ASKED),
+        delete_in_order("memory_contextpack", "p", sql.PACKS),
     ),
     holder_of_memory("memory_documentchunk"),
     Holder(
@@ -200,98 +165,95 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_documentfilepart",
-        count_with(f"SELECT count(*) FROM {ORIGINALS}"),
-        sweep=count_with(f"DELETE FROM {ORIGINALS}"),
+        count(sql.ORIGINALS),
+        sweep=delete(sql.ORIGINALS),
     ),
     Holder(
         "memory_documentfile",
-        count_with(f"SELECT count(*) FROM {DOCUMENT_FILES}"),
-        sweep=delete_in_order("memory_documentfile", "f", DOCUMENT_FILES),
+        count(sql.DOCUMENT_FILES),
+        sweep=delete_in_order("memory_documentfile", "f", sql.DOCUMENT_FILES),
     ),
     Holder(
         "memory_document",
-        count_with(f"SELECT count(*) FROM {DOCUMENTS}"),
-        sweep=delete_in_order("memory_document", "d", DOCUMENTS),
+        count(sql.DOCUMENTS),
+        sweep=delete_in_order("memory_document", "d", sql.DOCUMENTS),
     ),
     # The sweep deletes aliases and entities, and names entities anew that lose the name they went by.
     Holder(
         "memory_entityalias",
-        count_with(f"SELECT count(*) FROM {UNMENTIONED_NAMES}"),
+        count(sql.UNMENTIONED_NAMES),
         sweep=_forget_names,
     ),
-    Holder("memory_entity", count_with(f"SELECT count(*) FROM {NAMELESS_ENTITIES}")),
-    Holder("memory_condensation", count_with(f"SELECT count(*) FROM {SUMMARIES}")),
-    Holder("memory_session", count_with(f"SELECT count(*) FROM {EMPTY_SESSIONS}")),
+    Holder("memory_entity", count(sql.NAMELESS_ENTITIES)),
+    Holder("memory_condensation", count(sql.SUMMARIES)),
+    Holder("memory_session", count(sql.EMPTY_SESSIONS)),
     Holder(
         "memory_idempotencyrecord",
-        count_with(f"SELECT count(*) FROM {KEPT_ANSWERS}"),
-        # The key stays, so that a repeat of the write does not bring back what was erased.
-        sweep=count_with(
-            f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {KEPT_ANSWERS})"
-        ),
+        count(sql.KEPT_ANSWERS),
+        sweep=change(sql.CLEAR_KEPT_ANSWERS),
     ),
     Holder(
         "memory_projection",
-        count_with(f"SELECT count(*) FROM {PROJECTIONS}"),
-        sweep=count_with(f"DELETE FROM {PROJECTIONS}"),
+        count(sql.PROJECTIONS),
+        sweep=delete(sql.PROJECTIONS),
     ),
     Holder(
         "memory_commonterm",
-        count_with(f"SELECT count(*) FROM {index_rows.UNSAID}"),
+        lambda erased: index_rows.count_unsaid_terms(erased.scope),
         sweep=lambda erased: index_rows.sweep_common_terms(erased.scope),
     ),
     Holder(
         "memory_job",
-        count_with(f"SELECT count(*) FROM {SESSION_JOBS}"),
-        sweep=delete_in_order("memory_job", "j", SESSION_JOBS),
+        count(sql.SESSION_JOBS),
+        sweep=delete_in_order("memory_job", "j", sql.SESSION_JOBS),
     ),
     Holder(
         "memory_modelcall",
-        count_with(f"SELECT count(*) FROM {MODEL_CALLS}"),
-        sweep=delete_in_order("memory_modelcall", "c", MODEL_CALLS),
+        count(sql.MODEL_CALLS),
+        sweep=delete_in_order("memory_modelcall", "c", sql.MODEL_CALLS),
     ),
     # A delivery holds no text: what it sends is read when it is sent, and an erased memory has none.
     Holder(
         "memory_webhookdelivery",
-        count_with(f"SELECT count(*) FROM memory_webhookdelivery d WHERE {WEBHOOK_ANSWERS}"),
-        sweep=count_with(f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {WEBHOOK_ANSWERS}"),
+        count(sql.WEBHOOK_ANSWERS),
+        sweep=change(sql.CLEAR_WEBHOOK_ANSWERS),
     ),
     Holder(
         "memory_importpart",
-        count_with(f"SELECT count(*) FROM {IMPORT_PARTS}"),
-        sweep=count_with(f"DELETE FROM {IMPORT_PARTS}"),
+        count(sql.IMPORT_PARTS),
+        sweep=delete(sql.IMPORT_PARTS),
     ),
     Holder(
         "memory_memoryimport",
-        count_with(f"SELECT count(*) FROM {IMPORTS}"),
-        sweep=count_with(f"DELETE FROM {IMPORTS}"),
+        count(sql.IMPORTS),
+        sweep=delete(sql.IMPORTS),
     ),
     # The file goes before the row, which may have to wait for another machine: `run` clears it.
     Holder(CACHES, lambda erased: len(list_held_caches(erased))),
     Holder(
         "memory_cubefilepart",
-        count_with(f"SELECT count(*) FROM {CUBE_FILE_PARTS}"),
+        count(sql.CUBE_FILE_PARTS),
         sweep=drop_dumps,
     ),
     Holder(
         "memory_cubefile",
-        count_with(f"SELECT count(*) FROM {CUBE_FILE_ROWS}"),
-        sweep=count_with(f"DELETE FROM {CUBE_FILE_ROWS}"),
+        count(sql.CUBE_FILE_ROWS),
+        sweep=delete(sql.CUBE_FILE_ROWS),
     ),
     Holder(
         "memory_upload",
-        count_with(f"SELECT count(*) FROM {UPLOADS}"),
-        sweep=count_with(f"DELETE FROM {UPLOADS}"),
+        count(sql.UPLOADS),
+        sweep=delete(sql.UPLOADS),
     ),
     Holder(
         "memory_uploadpart",
-        count_with(f"SELECT count(*) FROM {UPLOAD_PARTS}"),
-        sweep=count_with(f"DELETE FROM {UPLOAD_PARTS}"),
+        count(sql.UPLOAD_PARTS),
+        sweep=delete(sql.UPLOAD_PARTS),
     ),
     Holder(
         "memory_usageday",
-        count_with(f"SELECT count(*) FROM {USAGE_DAYS}"),
-        sweep=count_with(f"DELETE FROM {USAGE_DAYS}"),
+        count(sql.USAGE_DAYS),
+        sweep=delete(sql.USAGE_DAYS),
     ),
 )
 # Tables that hold nothing of what a memory says, and why.

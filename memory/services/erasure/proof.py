@@ -6,17 +6,15 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
-from django.db import connection
 from django.db.models import TextField
 from django.db.models.functions import Cast, Right
 
 from memory.enums import ARMS
 from memory.errors import EmbeddingUnavailable, WindowUnavailable
 from memory.models import ErasedMemory, Memory, MemoryVector
-from memory.models.audit import MARK
+from memory.models.queries import erasure as queries
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
@@ -50,32 +48,14 @@ def count_holders(erased: Erased) -> dict[str, dict[str, int | None]]:
     return holders
 
 
-_IN_AUDIT = """
-SELECT count(*), count(*) FILTER (WHERE coalesce(a.details ->> 'reason', a.details ->> 'note', %(mark)s)
-                                        NOT LIKE %(mark)s || '%%')
-FROM memory_auditlog a
-WHERE a.namespace_id = %(namespace_id)s AND (
-    %(whole)s OR a.session = %(session)s AND %(session)s <> ''
-    OR a.subject IN (SELECT e.memory_id::text FROM memory_erasedmemory e
-                     WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s))
-"""
-
-
 def count_audit_events(erased: Erased) -> dict[str, int]:
     """How many events about what is erased the audit log keeps, and how many of them say what a person `typed`.
 
     Events cannot be changed. Those of this version hold no typed words; those written before words were kept apart do.
     """
-    parameters: dict[str, Any] = {
-        "namespace_id": erased.scope.namespace_id,
-        "erasure_id": erased.id,
-        "session": erased.session,
-        "whole": erased.whole_namespace,
-        "mark": MARK,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_IN_AUDIT, parameters)
-        events, typed = cursor.fetchone()
+    events, typed = queries.count_audit_events(
+        erased.scope.namespace_id, erased.id, session=erased.session, whole_namespace=erased.whole_namespace
+    )
     return {"events": events, "typed": typed}
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import InvalidInput
-from memory.kinds import SESSION_PREFIX
 from memory.ledger import SESSION, LedgerErasure
 from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
+from memory.models.queries import erasure as queries
 from memory.services.erasure.holder import Erased
 from memory.services.erasure.proof import count_holders
 from memory.services.erasure.receipts import speaker_digest, to_dict
@@ -156,102 +156,6 @@ def _get_erasure(scope: Scope, answer: dict[str, Any]) -> Erasure:
     return Erasure.objects.in_scope(scope).get(id=uuid.UUID(answer["id"]))
 
 
-# One statement is one snapshot: what was committed before it is erased, what is committed after it stays.
-_TAKE_DOWN = """
-WITH RECURSIVE named AS (
-    SELECT m.id, m.session, m.turn FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND {condition}
-), documents AS (
-    SELECT c.document_key FROM named n
-    JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.memory_id = n.id
-    UNION
-    SELECT d.id FROM memory_document d
-    WHERE d.namespace_id = %(namespace_id)s AND d.session = %(session)s AND %(session)s <> ''
-), said AS (
-    SELECT id, session, turn FROM named
-    UNION
-    SELECT m.id, m.session, m.turn FROM documents d
-    JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.document_key = d.document_key
-    JOIN memory_memory m ON m.namespace_id = c.namespace_id AND m.id = c.memory_id
-), resting (memory_id) AS (
-    -- Facts and replies that rest on what is said there, and what rests on those.
-    SELECT l.memory_id FROM said n
-    JOIN memory_memorylink l ON l.namespace_id = %(namespace_id)s AND l.other_id = n.id AND l.kind = 'derived_from'
-    UNION
-    SELECT l.memory_id FROM resting r
-    JOIN memory_memorylink l
-        ON l.namespace_id = %(namespace_id)s AND l.other_id = r.memory_id AND l.kind = 'derived_from'
-), supported AS (
-    -- Those of them that another memory says by itself.
-    SELECT k.memory_id FROM resting r
-    JOIN memory_memorylink k ON k.namespace_id = %(namespace_id)s AND k.memory_id = r.memory_id
-    WHERE k.kind = 'derived_from' AND k.confidence >= 1
-      AND k.other_id NOT IN (SELECT id FROM said UNION ALL SELECT memory_id FROM resting)
-), found AS (
-    SELECT id, session, turn FROM said
-    UNION
-    SELECT m.id, m.session, m.turn FROM resting r
-    JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = r.memory_id
-    WHERE r.memory_id NOT IN (SELECT memory_id FROM supported)
-), quarantined AS (
-    -- Its id is that of the memory that it would become.
-    SELECT m.id, m.session, m.document <> '{{}}'::jsonb AS whole, {quarantined} AS own FROM memory_quarantineditem m
-    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined}
-        -- A reply that the gate kept apart quotes what it names.
-        OR m.metadata #> '{{answer,memory_ids}}' ?| ARRAY(SELECT id::text FROM said)
-        OR m.document ->> 'document_id' IN (
-            SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
-            WHERE d.namespace_id = %(namespace_id)s))
-), memories AS (
-    INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
-    SELECT %(namespace_id)s, %(erasure_id)s, id FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS erased
-), sessions AS (
-    INSERT INTO memory_erasedsession (namespace_id, erasure_id, session, first_turn, state)
-    SELECT %(namespace_id)s, %(erasure_id)s, session, min(turn), 'open'
-    FROM (
-        SELECT session, turn FROM found WHERE turn >= 0 OR starts_with(session, '{chunks}')
-        UNION ALL
-        -- A fact alone takes no summary with it.
-        SELECT f.session, coalesce(n.message_count, 0) + 1
-        FROM found f LEFT JOIN memory_session n ON n.namespace_id = %(namespace_id)s AND n.name = f.session
-        WHERE f.turn < 0 AND NOT starts_with(f.session, '{chunks}')
-        UNION ALL
-        -- Released meanwhile, it would be the session's next turn.
-        SELECT q.session, coalesce(n.message_count, 0) + 1
-        FROM quarantined q LEFT JOIN memory_session n ON n.namespace_id = %(namespace_id)s AND n.name = q.session
-        WHERE q.session <> '' AND NOT q.whole
-        UNION ALL
-        -- A session or namespace is forgotten with the summaries and packs of sessions that have no memory.
-        SELECT %(session)s, 0 WHERE %(session)s <> ''
-        UNION ALL
-        SELECT name, 0 FROM memory_session WHERE namespace_id = %(namespace_id)s AND %(whole)s
-    ) AS touched
-    GROUP BY session
-)
-SELECT (SELECT count(*) FROM (SELECT id FROM named UNION SELECT id FROM quarantined WHERE own) AS a),
-       (SELECT count(*) FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS b),
-       (SELECT count(*) FROM documents)
-"""
-_CONDITIONS = {
-    ErasureTarget.MEMORIES: "m.id = ANY(%(memory_ids)s::uuid[])",
-    ErasureTarget.SESSION: "m.session = %(session)s",
-    # The speaker of a chunk is its document's title.
-    ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
-    ErasureTarget.NAMESPACE: "true",
-}
-# A repeated erasure covers the memories that it named, and memories of its target that existed when it was requested.
-_AGAIN_ALL = """
-m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
-    %(whole)s OR m.session = %(session)s AND %(session)s <> ''
-    OR m.speaker = %(speaker)s AND %(speaker)s <> '' AND {own}
-"""
-_AGAIN_CHUNKS = """m.id IN (
-    SELECT c.memory_id FROM memory_documentchunk c
-    WHERE c.namespace_id = %(namespace_id)s AND c.document_key = ANY(%(documents)s::uuid[]))"""
-_AGAIN = f"({_AGAIN_ALL.format(own='m.turn > 0')} OR {_AGAIN_CHUNKS}))"
-_AGAIN_QUARANTINED = "(" + _AGAIN_ALL.format(own="m.document = '{}'::jsonb") + "))"
-_QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.document = '{}'::jsonb"}
-
-
 def _take_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
     kind = target.kind
     reason = check_reason(reason)
@@ -259,15 +163,13 @@ def _take_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> E
     if len(memory_ids) > MAX_MEMORIES:
         raise InvalidInput(f"Name up to {MAX_MEMORIES} memories at once.", detail={"field": "memory_ids"})
     erasure_id = new_id()
-    present, found, documents = _write_down(
-        scope,
+    present, found, documents = queries.name_target(
+        scope.namespace_id,
         erasure_id,
-        condition=_CONDITIONS[kind],
-        quarantined=_QUARANTINED[kind],
+        kind,
         memory_ids=memory_ids,
         session=target.session,
         speaker=target.speaker,
-        whole=target.whole_namespace,
     )
     named = len(memory_ids) if kind == ErasureTarget.MEMORIES else present
     return Erasure.objects.create(
@@ -301,11 +203,9 @@ def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: da
         session = _session_of(scope, erased) if erased.session else ""
         speaker = _speaker_of(scope, erased) if erased.speaker else ""
         whole = erased.target == ErasureTarget.NAMESPACE
-    _, found, documents = _write_down(
-        scope,
+    _, found, documents = queries.name_target_again(
+        scope.namespace_id,
         erased.id,
-        condition=_AGAIN,
-        quarantined=_AGAIN_QUARANTINED,
         memory_ids=erased.memories,
         documents=[] if erased.only_these else erased.documents,
         session=session,
@@ -362,16 +262,3 @@ def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
     namespace_id = scope.namespace_id
     stands_for = {speaker_digest(namespace_id, form): name for name in names if name for form in list_forms(name)}
     return stands_for.get(erased.speaker, "")
-
-
-def _write_down(
-    scope: Scope, erasure_id: uuid.UUID, *, condition: str, quarantined: str, **parameters: Any
-) -> tuple[int, int, int]:
-    """Writes the ids and sessions of an erasure; returns how many are (named and there, to be erased, documents)."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _TAKE_DOWN.format(condition=condition, quarantined=quarantined, chunks=SESSION_PREFIX),
-            {"namespace_id": scope.namespace_id, "erasure_id": erasure_id, **parameters},
-        )
-        present, found, documents = cursor.fetchone()
-    return present, found, documents

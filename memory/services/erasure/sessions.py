@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
-
 from memory.enums import ErasedSessionState
 from memory.errors import RedisAway, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession
+from memory.models.queries import erasure as queries
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holder import Erased
 from memory.services.summaries import condense
@@ -26,35 +25,6 @@ CONSOLE = "redis_console_probes"
 # A memory's id begins with the time of its making; older ones are in their windows already, or were never put there.
 _MAY_BE_ON_ITS_WAY = timedelta(minutes=10)
 
-# In the order of `services/index/insert.py`, which sorts names as the database does and not by their bytes.
-_LOCK = """
-SELECT name FROM memory_session WHERE namespace_id = %(namespace_id)s AND name = ANY(%(sessions)s)
-ORDER BY name COLLATE "default" FOR UPDATE
-"""
-_DELETE_SUMMARIES = """
-DELETE FROM memory_condensation c USING memory_erasedsession s
-WHERE c.namespace_id = %(namespace_id)s AND s.namespace_id = c.namespace_id AND s.erasure_id = %(erasure_id)s
-  AND s.session = c.session AND s.session = ANY(%(sessions)s)
-  AND (c.covers_to_turn >= s.first_turn
-       OR (SELECT true FROM memory_memory m
-           WHERE m.namespace_id = c.namespace_id AND m.session = c.session AND m.turn > 0 LIMIT 1) IS NULL)
-RETURNING c.session
-"""
-_DELETE_EMPTY = """
-DELETE FROM memory_session n
-WHERE n.namespace_id = %(namespace_id)s AND n.name = ANY(%(sessions)s) AND n.audit_hidden_before IS NULL
-  AND (SELECT true FROM memory_memory m
-       WHERE m.namespace_id = n.namespace_id AND m.session = n.name AND m.turn > 0 LIMIT 1) IS NULL
-"""
-# Turns are numbered on from `message_count`, so that stays; what no summary covers any longer is summarised again.
-_UNCOVER = """
-UPDATE memory_session n SET summary_requested_at = NULL, summarised_turn = coalesce(
-    (SELECT max(c.covers_to_turn) FROM memory_condensation c
-     WHERE c.namespace_id = n.namespace_id AND c.session = n.name), 0)
-WHERE n.namespace_id = %(namespace_id)s AND n.name = ANY(%(sessions)s)
-RETURNING n.name
-"""
-
 
 def settle(erased: Erased) -> Counter[str] | None:
     """Deals with the next AT_ONCE sessions once their memories are gone; None when there is none left.
@@ -65,22 +35,10 @@ def settle(erased: Erased) -> Counter[str] | None:
     sessions = list(_open(erased).order_by("session").values_list("session", flat=True)[:AT_ONCE])
     if not sessions:
         return None
-    parameters: dict[str, Any] = {
-        "namespace_id": erased.scope.namespace_id,
-        "erasure_id": erased.id,
-        "sessions": sessions,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, parameters)
-        cursor.execute(_DELETE_SUMMARIES, parameters)
-        summarised = [name for (name,) in cursor.fetchall()]
-        cursor.execute(_DELETE_EMPTY, parameters)
-        emptied = cursor.rowcount
-        cursor.execute(_UNCOVER, {**parameters, "sessions": list(set(summarised))})
-        left = [name for (name,) in cursor.fetchall()]
+    summaries, emptied, left = queries.clear_sessions(erased.scope.namespace_id, erased.id, sessions)
     _open(erased).filter(session__in=left).update(state=ErasedSessionState.REBUILD)
     _open(erased).filter(session__in=sessions).update(state=ErasedSessionState.DONE)
-    return Counter({"memory_condensation": len(summarised), "memory_session": emptied})
+    return Counter({"memory_condensation": summaries, "memory_session": emptied})
 
 
 def rebuild(erased: Erased, *, now: Callable[[], datetime]) -> Iterator[int]:

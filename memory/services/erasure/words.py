@@ -6,27 +6,33 @@ searched are in EXEMPT, with the reason.
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 from django.apps import apps
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection, models
+from django.db import models
 from django.db.models import TextField
 from django.db.models.functions import Cast, Right
 
-from memory.enums import Role
-from memory.kinds import IS_DERIVED_SQL
 from memory.models import ErasedMemory, Memory
+from memory.models.queries.erased_words import (
+    COPIES,
+    IS_SAID,
+    SAID_BY,
+    TAKE_DOWN_SUMMARISED,
+    TextTable,
+    delete_rows,
+    find,
+    find_places,
+)
 from memory.services.erasure.facts import take_down
-from memory.services.erasure.holder import Erased, is_erased
+from memory.services.erasure.holder import Erased
 from memory.services.erasure.sessions import WINDOW as _WINDOW
 from memory.services.tenancy import holds
 from memory.stores import window
@@ -106,15 +112,6 @@ EXEMPT: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """Represents a table of tenants, its searched columns, and the SQL of a row's text in them, with the alias `t`."""
-
-    name: str
-    columns: tuple[str, ...]
-    said: str
-
-
 def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
     """Collects sentences and identifiers of up to MOST_MEMORIES of the erasure's memories that are there still.
 
@@ -130,6 +127,10 @@ def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
     # Take one needle of each memory first.
     needles = dict.fromkeys(needle for turn in zip_longest(*found) for needle in turn if needle)
     return list(needles)[:MOST_NEEDLES]
+
+
+def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[Any, ...]]:
+    return find(statement, erased.scope.namespace_id, erased.id, needles)
 
 
 def list_needles(text: str) -> list[str]:
@@ -148,17 +149,18 @@ def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
     own = _leave_out_said(erased, needles)
     if not own:
         return 0
-    ids = [row[0] for row in _find(_COPIES, erased, own)]
+    ids = [row[0] for row in _find(COPIES, erased, own)]
     held = set(holds.under_hold(erased.scope.namespace_id, ids)) if ids else set()
     take_down(erased, [identity for identity in ids if identity not in held])
-    _find(_TAKE_DOWN_SUMMARISED, erased, own)
+    _find(TAKE_DOWN_SUMMARISED, erased, own)
     return len(ids) - len(held)
 
 
 def clear(erased: Erased, needles: Sequence[str]) -> Counter[str]:
     """Deletes packs and marks of other memories whose question or text says the needles. In a transaction."""
     own = _leave_out_said(erased, needles)
-    return Counter({table: len(_find(_delete(table), erased, own)) if own else 0 for table in CLEARED})
+    tables = [table for table in list_tables() if table.name in CLEARED]
+    return Counter({table.name: len(_find(delete_rows(table), erased, own)) if own else 0 for table in tables})
 
 
 def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
@@ -174,9 +176,9 @@ def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
     return {
         "searched": len(needles),
         "said_by_others": len(needles) - len(own),
-        "memory_ids": [str(row[0]) for row in _find(_SAID_BY, erased, needles)[:NAMED]],
+        "memory_ids": [str(row[0]) for row in _find(SAID_BY, erased, needles)[:NAMED]],
         "found": {name: len(says) for name, says in found.items()},
-        "left": sum(map(len, left)) + len(_find(_COPIES, erased, sorted(own))),
+        "left": sum(map(len, left)) + len(_find(COPIES, erased, sorted(own))),
     }
 
 
@@ -229,13 +231,13 @@ def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
     said: set[str] = set()
     for table in list_tables():
         if table.name in SAID:
-            said |= _find_needles(erased, table, needles, only=_IS_SAID.get(table.name, "true"))
+            said |= _find_needles(erased, table, needles, only=IS_SAID.get(table.name, "true"))
     return [needle for needle in needles if needle not in said]
 
 
 def _find_needles(erased: Erased, table: TextTable, needles: Sequence[str], *, only: str = "true") -> set[str]:
     """Finds the needles that some row of the table says, among the rows that meet the condition."""
-    return {needles[place - 1] for (place,) in _find(_places(table, only), erased, needles)} if needles else set()
+    return {needles[place - 1] for (place,) in _find(find_places(table, only), erased, needles)} if needles else set()
 
 
 def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
@@ -247,76 +249,4 @@ def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
     return {needle for needle in needles if needle in told}
 
 
-def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[Any, ...]]:
-    parameters: dict[str, Any] = {
-        "namespace_id": erased.scope.namespace_id,
-        "erasure_id": erased.id,
-        "needles": list(needles),
-        # PostgreSQL writes them like this within JSON.
-        "escaped": [json.dumps(one, ensure_ascii=False)[1:-1] for one in needles],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return cursor.fetchall() if cursor.description else []
-
-
-_SAYS = "(strpos(s.said, n.needle) > 0 OR strpos(s.said, n.escaped) > 0)"
-_NEEDLES = "unnest(%(needles)s::text[], %(escaped)s::text[]) WITH ORDINALITY AS n (needle, escaped, place)"
-_OWN_ROWS = "t.namespace_id = %(namespace_id)s"
-# The server makes replies, facts and preferences.
-_IS_MADE = f"(t.role = '{Role.AGENT.value}' AND t.metadata ? 'answer' OR {IS_DERIVED_SQL.replace('m.', 't.')})"
-_IS_SAID = {
-    "memory_memory": f"NOT {_IS_MADE} AND NOT {is_erased('t.id')}",
-    "memory_memoryversion": f"NOT {is_erased('t.memory_id')}",
-    "memory_quarantineditem": f"NOT {is_erased('t.id')}",
-}
-
-
-def _places(table: TextTable, condition: str) -> str:
-    """Returns SQL for the positions of the needles that some row of the table says. Each row is read once."""
-    rows = _OWN_RECORDS if table.name == _RECORDS else _OWN_ROWS
-    return f"""
-SELECT DISTINCT n.place FROM (
-    SELECT {table.said} AS said FROM {table.name} t WHERE {rows} AND {condition} OFFSET 0
-) AS s, {_NEEDLES} WHERE {_SAYS}
-"""  # noqa: S608 - names of models and constants
-
-
-_COPIES = f"""
-SELECT DISTINCT s.id FROM (
-    SELECT t.id, t.text AS said FROM memory_memory t
-    WHERE {_OWN_ROWS} AND {_IS_MADE} AND NOT {is_erased("t.id")} OFFSET 0
-) AS s, {_NEEDLES} WHERE {_SAYS}
-"""  # noqa: S608 - constants
-_SAID_BY = f"""
-SELECT DISTINCT s.id FROM (
-    SELECT t.id, t.text AS said FROM memory_memory t
-    WHERE {_OWN_ROWS} AND {_IS_SAID["memory_memory"]} OFFSET 0
-) AS s, {_NEEDLES} WHERE {_SAYS} ORDER BY s.id
-"""  # noqa: S608 - constants
-_TAKE_DOWN_SUMMARISED = f"""
-INSERT INTO memory_erasedsession AS e (namespace_id, erasure_id, session, first_turn, state)
-SELECT %(namespace_id)s::bigint, %(erasure_id)s::uuid, s.session, min(s.covers_to_turn), 'open' FROM (
-    SELECT t.session, t.covers_to_turn, t.condensed_text AS said FROM memory_condensation t WHERE {_OWN_ROWS} OFFSET 0
-) AS s, {_NEEDLES} WHERE {_SAYS}
-GROUP BY s.session
-ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
-    SET first_turn = least(e.first_turn, EXCLUDED.first_turn), state = 'open'
-"""  # noqa: S608 - constants
-# The answers belong to callers, not to tenants: the ids identify the tenant.
-_RECORDS = "memory_idempotencyrecord"
-_OWN_RECORDS = """EXISTS (
-    SELECT FROM jsonb_array_elements_text(t.memory_ids) AS held (id)
-    JOIN memory_erasedmemory e ON e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
-         AND e.memory_id::text = held.id)"""
 CLEARED = ("memory_contextpack", "memory_relevancejudgement")
-
-
-def _delete(name: str) -> str:
-    (table,) = [one for one in list_tables() if one.name == name]
-    return f"""
-DELETE FROM {name} d USING (
-    SELECT t.id, {table.said} AS said FROM {name} t WHERE {_OWN_ROWS} OFFSET 0
-) AS s, {_NEEDLES} WHERE d.namespace_id = %(namespace_id)s AND d.id = s.id AND {_SAYS}
-RETURNING d.id
-"""  # noqa: S608 - names of models and constants

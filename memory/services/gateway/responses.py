@@ -6,9 +6,11 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from memory.enums import ErrorCode, MemoryState
+from django.db.models.functions import MD5
+
+from memory.enums import ErrorCode
 from memory.errors import InvalidInput, RedisAway, WindowUnavailable
-from memory.models.sql import fetch, uuid_array
+from memory.models import Memory
 from memory.stores import responses
 from memory.stores.responses import KEPT_SECONDS, StoredResponse, name_response
 from memory.types import Scope
@@ -19,11 +21,6 @@ __all__ = [
 ]  # fmt: skip
 
 log = logging.getLogger("memos.gateway")
-
-_SAY_NOW = f"""
-SELECT id::text, md5(text) FROM memory_memory
-WHERE namespace_id = %(namespace_id)s AND id = ANY(%(ids)s::uuid[]) AND state = '{MemoryState.ACTIVE.value}'
-"""  # noqa: S608 - put together from constants
 
 
 class ResponseUnknown(InvalidInput):
@@ -96,4 +93,5 @@ def _say_now(scope: Scope, ids: Collection[str]) -> dict[str, str]:
     """Maps the ids of memories that are told to digests of what they say."""
     if not ids:
         return {}
-    return dict(fetch(_SAY_NOW, {"namespace_id": scope.namespace_id, "ids": uuid_array(list(ids))}, prepared=True))
+    rows = Memory.objects.in_scope(scope).active().filter(pk__in=ids).annotate(digest=MD5("text"))
+    return {str(pk): digest for pk, digest in rows.values_list("pk", "digest")}

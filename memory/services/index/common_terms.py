@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from memory.models import Corpus
+from memory.models import CommonTerm, Corpus
 from memory.models.locks import Lock, try_lock
+from memory.models.queries import index as queries
 from memory.retrieval.arms.rare_terms import COMMON
 from memory.services.index.sizes import list_large
 
@@ -38,15 +39,8 @@ def count(namespace_id: int, *, memories: int) -> bool:
     counted = Corpus.objects.filter(namespace_id=namespace_id).values_list("memories", flat=True).first()
     if counted is not None and abs(memories - counted) <= _DRIFT * counted:
         return False
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("DELETE FROM memory_commonterm WHERE namespace_id = %s", [namespace_id])
-        cursor.execute(
-            """
-            INSERT INTO memory_commonterm (namespace_id, term, memories)
-            SELECT namespace_id, term, count(*) FROM memory_posting WHERE namespace_id = %s
-            GROUP BY namespace_id, term HAVING count(*) >= %s
-            """,
-            [namespace_id, COMMON],
-        )
+    with transaction.atomic():
+        CommonTerm.objects.filter(namespace_id=namespace_id).delete()
+        queries.insert_common_terms(namespace_id, least=COMMON)
         Corpus.objects.update_or_create(namespace_id=namespace_id, defaults={"memories": memories})
     return True

@@ -5,55 +5,46 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 
+from memory.models import CommonTerm, ErasedMemory, MemoryVector, Posting
+from memory.models.queries import index as queries
+from memory.models.scoped import ScopedQuerySet
 from memory.types import Scope
-
-_CLEAR_VECTORS = """
-DELETE FROM memory_memoryvector v WHERE v.namespace_id = %(namespace_id)s AND v.memory_id = ANY(%(memory_ids)s::uuid[])
-"""
-# By the whole key, as `entries` deletes them; the memories' own rows are there still.
-_CLEAR_POSTINGS = """
-WITH keys AS MATERIALIZED (
-    SELECT m.id, t.term FROM memory_memory m, unnest(m.terms) AS t (term)
-    WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[])
-)
-DELETE FROM memory_posting p USING keys k
-WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
-"""
-_SWEEP_POSTINGS = """
-DELETE FROM memory_posting p WHERE p.namespace_id = %(namespace_id)s AND p.memory_id IN (
-    SELECT e.memory_id FROM memory_erasedmemory e
-    WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s)
-"""
-# Words that no searchable memory of the namespace says any longer.
-UNSAID = """
-memory_commonterm t WHERE t.namespace_id = %(namespace_id)s
-  AND NOT EXISTS (SELECT FROM memory_posting p WHERE p.namespace_id = t.namespace_id AND p.term = t.term)
-"""
 
 
 def clear_vectors(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
     """Deletes the vectors of memories, under every model; returns how many."""
-    return _run(_CLEAR_VECTORS, scope, memory_ids=list(memory_ids))
+    return int(MemoryVector.objects.in_scope(scope).filter(memory_id__in=memory_ids).delete()[0])
 
 
 def clear_postings(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
     """Deletes the postings of memories that are there still; returns how many."""
-    return _run(_CLEAR_POSTINGS, scope, memory_ids=list(memory_ids))
+    return queries.clear_postings(scope.namespace_id, memory_ids)
 
 
 def sweep_postings(scope: Scope, *, erasure_id: uuid.UUID) -> int:
     """Deletes the postings of all memories that the erasure names; returns how many."""
     with reading_once():
-        return _run(_SWEEP_POSTINGS, scope, erasure_id=erasure_id)
+        erased = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).values("memory_id")
+        return int(Posting.objects.in_scope(scope).filter(memory_id__in=erased).delete()[0])
 
 
 def sweep_common_terms(scope: Scope) -> int:
     """Deletes the counts of words that no searchable memory says any longer; returns how many."""
-    return _run(f"DELETE FROM {UNSAID}", scope)  # noqa: S608 - the constant above
+    return int(_unsaid(scope).delete()[0])
+
+
+def count_unsaid_terms(scope: Scope) -> int:
+    """Counts such words."""
+    return _unsaid(scope).count()
+
+
+def _unsaid(scope: Scope) -> ScopedQuerySet[CommonTerm]:
+    said = Posting.objects.filter(namespace_id=OuterRef("namespace_id"), term=OuterRef("term"))
+    return CommonTerm.objects.in_scope(scope).filter(~Exists(said))
 
 
 @contextmanager
@@ -63,9 +54,3 @@ def reading_once() -> Iterator[None]:
         cursor.execute("SET LOCAL enable_nestloop = off")
         yield
         cursor.execute("SET LOCAL enable_nestloop = on")
-
-
-def _run(statement: str, scope: Scope, **values: Any) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"namespace_id": scope.namespace_id, **values})
-        return int(cursor.rowcount)

@@ -23,6 +23,8 @@ from memory.caches import Cache, for_seconds
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
 from memory.models.locks import Lock, try_lock_in_session
+from memory.models.queries import index as queries
+from memory.postgresql.statistics import find_extension
 from memory.retrieval import hnsw
 from memory.services.index.sizes import list_large
 
@@ -54,10 +56,6 @@ _INDEXES = r"""
 SELECT c.relname::text, i.indisvalid
 FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, %s)
-"""
-# On a server whose tables are in parts, the part of the namespace.
-_TABLE = """
-SELECT tableoid::regclass::text FROM memory_memoryvector WHERE namespace_id = %s AND model_id = %s LIMIT 1
 """
 
 
@@ -169,22 +167,20 @@ def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
 def _is_supported() -> bool:
     """Tells whether this server can have such indexes: Citus makes none of one namespace alone, and an older pgvector
     does not go on where a filter leaves too few."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT extname::text, extversion FROM pg_extension WHERE extname IN ('vector', 'citus')")
-        versions = dict(cursor.fetchall())
-    return "citus" not in versions and tuple(map(int, versions["vector"].split(".")[:2])) >= hnsw.MIN_PGVECTOR
+    vector, citus = find_extension("vector"), find_extension("citus")
+    if vector is None or vector[1] is None or (citus is not None and citus[1] is not None):
+        return False
+    return tuple(map(int, vector[1].split(".")[:2])) >= hnsw.MIN_PGVECTOR
 
 
 def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> bool | None:
     """Tells whether the index was made; False while there is nothing to index, None when it is not ready at the
     deadline."""
-    row = raw.execute(_TABLE, place).fetchone()
-    if row is None:
+    table = queries.find_part(raw, *place)
+    if table is None:
         return False
     dimensions = EmbeddingModel.objects.values_list("dimensions", flat=True).get(pk=place.model_id)
-    [vectors] = raw.execute(
-        "SELECT count(*) FROM memory_memoryvector WHERE namespace_id = %s AND model_id = %s", place
-    ).fetchone() or (0,)
+    vectors = queries.count_vectors(raw, *place)
     megabytes = min(MAX_BUILD_MB, int(vectors * dimensions * 2 * _BYTES_EACH / 2**20) + 16)
     # In one process: several would share memory that a container has little of, and take every core from requests.
     for name, value in (
@@ -201,7 +197,7 @@ def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> boo
         "WITH (m = {}, ef_construction = {}) WHERE namespace_id = {} AND model_id = {} AND searchable"
     ).format(
         sql.Identifier(hnsw.name_index(*place)),
-        sql.SQL(row[0]),
+        sql.SQL(table),
         *map(sql.Literal, (dimensions, LINKS, CANDIDATES, *place)),
     )
     if not _carry_out(raw, statement, deadline=deadline):

@@ -16,11 +16,13 @@ from memory.audit import APPEND_EVENTS
 from memory.enums import AuditEvent, EmbeddingState, MemoryState, Review, Tier
 from memory.governance.importance import importance
 from memory.models import NamespaceStat
+from memory.models.arrays import halfvecs, number_array, text_array, uuid_array
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch, halfvec_array, number_array, text_array, uuid_array
+from memory.models.queries.tenancy import KEEP_NAMESPACES
+from memory.models.sql import fetch
 from memory.services.index.embedding import Embedded, Expected, text_to_embed
-from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
+from memory.services.tenancy.namespaces import miss_namespaces
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
@@ -85,7 +87,7 @@ _INSERT_VECTORS = """
     INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
     SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding, true
     FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[],
-                %(vector)s::halfvec[]) AS v (id, namespace_id, passage, embedding)
+                %(vector)b::halfvec[]) AS v (id, namespace_id, passage, embedding)
 """
 
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
@@ -191,7 +193,7 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
         "vector_id": uuid_array([str(rows[memory].id) for memory, _ in places]),
         "vector_namespace_id": number_array([rows[memory].scope.namespace_id for memory, _ in places]),
         "passage": number_array([passage for _, passage in places]),
-        "vector": halfvec_array(made.vectors) if made else "{}",
+        "vector": halfvecs(made.vectors) if made else [],
         "model_id": embedded.model_id if embedded else None,
         "in_use": EmbeddingState.ACTIVE.value,
     }

@@ -7,20 +7,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit, caller
-from memory.enums import AuditEvent, EmbeddingState, MemoryState
+from memory.enums import AuditEvent, EmbeddingState
 from memory.errors import BudgetExceeded, EmbeddingRefused, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.arrays import vector_array
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.queries import index as queries
 from memory.models.search import has_vector
-from memory.models.sql import vector_array
 from memory.services.index import marks
 from memory.services.index.embedding import passages_to_embed
 from memory.services.index.embedding_model import (
@@ -202,43 +203,13 @@ def _embed_and_insert_of(model: ActiveModel, batch: Sequence[_Pending], *, may_w
 
 def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarray) -> None:
     places = [(memory, passage) for memory in batch for passage in range(len(memory.passages))]
-    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile. Locked in the
-    # order of ids, as everyone locks memories.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            WITH input AS (
-                SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::text[], %s::text[],
-                                     %s::smallint[], %s::text[])
-                    AS v (memory_id, namespace_id, content_hash, retired, speaker, context, passage, embedding)
-            ), own AS MATERIALIZED (
-                SELECT m.namespace_id, m.id, m.state, m.embedded FROM input i
-                JOIN memory_memory m
-                  ON m.namespace_id = i.namespace_id AND m.id = i.memory_id AND m.content_hash = i.content_hash
-                 AND m.retired_spans = i.retired::int[] AND m.speaker = i.speaker AND m.context = i.context
-                WHERE i.passage = 0
-                ORDER BY m.id
-                FOR NO KEY UPDATE OF m
-            ), vectors AS (
-                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
-                SELECT o.namespace_id, %s, o.id, i.passage, i.embedding::halfvec, o.state = %s
-                FROM own o JOIN input i ON i.namespace_id = o.namespace_id AND i.memory_id = o.id
-                ON CONFLICT DO NOTHING
-            )
-            UPDATE memory_memory m SET embedded = true FROM own o
-            WHERE m.namespace_id = o.namespace_id AND m.id = o.id AND NOT o.embedded
-              AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %s AND state = %s)
-            """,
-            [
-                [memory.memory_id for memory, _ in places],
-                [memory.namespace_id for memory, _ in places],
-                [memory.content_hash for memory, _ in places],
-                ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
-                [memory.speaker for memory, _ in places],
-                [memory.context for memory, _ in places],
-                [passage for _, passage in places],
-                vector_array(vectors),
-                *(model_id, MemoryState.ACTIVE),
-                *(model_id, EmbeddingState.ACTIVE),
-            ],
-        )
+    columns: list[list[Any]] = [
+        [memory.memory_id for memory, _ in places],
+        [memory.namespace_id for memory, _ in places],
+        [memory.content_hash for memory, _ in places],
+        ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
+        [memory.speaker for memory, _ in places],
+        [memory.context for memory, _ in places],
+        [passage for _, passage in places],
+    ]
+    queries.insert_missing_vectors(model_id, columns, vector_array(vectors))

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from memory.enums import EmbeddingState
 from memory.errors import NotFound
-from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.sql import fetch, limit_statements
+from memory.models import EmbeddingModel, Memory, MemoryVector, Posting
+from memory.postgresql.time_limit import limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
 from memory.services.index.embedding_model import active_model
@@ -80,16 +80,11 @@ def near_each(scope: Scope, vectors: Iterable[np.ndarray], *, model_id: int, lim
     return [[uuid.UUID(hit.memory_id) for hit in hits] for hits in searches]
 
 
-_SHARING = """
-SELECT memory_id FROM memory_posting WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
-GROUP BY memory_id HAVING count(*) >= %(least)s ORDER BY count(*) DESC, memory_id DESC LIMIT %(limit)s
-"""
-
-
 def find_sharing(scope: Scope, *, terms: Sequence[str], least: int, limit: int) -> list[uuid.UUID]:
     """The `limit` searchable memories with the most of the `terms`, `least` at least."""
-    values = {"namespace_id": scope.namespace_id, "terms": list(terms), "least": least, "limit": limit}
-    return [memory_id for (memory_id,) in fetch(_SHARING, values, prepared=False)]
+    postings = Posting.objects.in_scope(scope).filter(term__in=terms)
+    sharing = postings.values("memory_id").annotate(shared=Count("*")).filter(shared__gte=least)
+    return list(sharing.order_by("-shared", "-memory_id").values_list("memory_id", flat=True)[:limit])
 
 
 def find_same_text(scope: Scope, memory: Memory) -> list[uuid.UUID]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from memory.enums import MemoryState
 from memory.models import Namespace, NamespaceStat
+from memory.models.queries import index as queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,30 +20,10 @@ class CounterDifference:
     rows: tuple[int, int]
 
 
-# One statement is one snapshot: writers change rows and counters together, so they are equal in each.
-_DIFFERENCES = """
-WITH counters AS (
-    SELECT namespace_id, sum(memories)::bigint AS memories, sum(terms)::bigint AS terms
-    FROM memory_namespacestat WHERE namespace_id = ANY(%(namespace_ids)s) GROUP BY namespace_id
-), stored AS (
-    SELECT namespace_id, count(*) AS memories, sum(length)::bigint AS terms
-    FROM memory_memory WHERE namespace_id = ANY(%(namespace_ids)s) AND state = %(active)s GROUP BY namespace_id
-)
-SELECT n.name, coalesce(c.memories, 0), coalesce(c.terms, 0), coalesce(s.memories, 0), coalesce(s.terms, 0)
-FROM memory_namespace n
-LEFT JOIN counters c ON c.namespace_id = n.id
-LEFT JOIN stored s ON s.namespace_id = n.id
-WHERE n.id = ANY(%(namespace_ids)s)
-  AND (coalesce(c.memories, 0), coalesce(c.terms, 0)) <> (coalesce(s.memories, 0), coalesce(s.terms, 0))
-ORDER BY n.name
-"""
-
-
 def differences(namespace_ids: Sequence[int]) -> list[CounterDifference]:
     """Those of the namespaces whose counters differ from their rows. Reads every memory's row of them."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DIFFERENCES, {"namespace_ids": list(namespace_ids), "active": MemoryState.ACTIVE.value})
-        return [CounterDifference(row[0], (row[1], row[2]), (row[3], row[4])) for row in cursor.fetchall()]
+    found = queries.compare_counters(namespace_ids)
+    return [CounterDifference(row[0], (row[1], row[2]), (row[3], row[4])) for row in found]
 
 
 def recount() -> list[CounterDifference]:

@@ -20,7 +20,7 @@ from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, DocumentFile, DocumentFilePart, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.sql import fetch, number_array
+from memory.models.queries import memories as queries
 from memory.services.index import entries as index
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
@@ -38,7 +38,7 @@ from memory.services.ingestion.second_opinion import hear_model
 from memory.services.jobs import queue
 from memory.services.tenancy import idempotency as answers
 from memory.services.tenancy import quota
-from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
+from memory.services.tenancy.namespaces import miss_namespaces
 from memory.services.tenancy.quota import Granted
 from memory.text.documents import Chunk, chunks
 from memory.text.json_values import encode
@@ -305,25 +305,6 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
     )
 
 
-# This is one statement, so that of two concurrent first versions one becomes the second.
-_UPSERT = f"""
-WITH living AS MATERIALIZED (
-    {KEEP_NAMESPACES}
-)
-INSERT INTO memory_document AS d (namespace_id, id, document_id, session, version, title, source, format, metadata,
-                                  characters, occurred_at, created_at, updated_at)
-SELECT %(namespace_id)s::bigint, %(id)s::uuid, %(document_id)s::text, %(session)s::text, 1, %(title)s::text,
-       %(source)s::text, %(format)s::text, %(metadata)s::jsonb, %(characters)s::int, %(occurred_at)s::timestamptz,
-       %(now)s::timestamptz, %(now)s::timestamptz
-FROM living
-ON CONFLICT (namespace_id, document_id) DO UPDATE SET
-    session = EXCLUDED.session, version = d.version + 1, title = EXCLUDED.title, source = EXCLUDED.source,
-    format = EXCLUDED.format, metadata = EXCLUDED.metadata, characters = EXCLUDED.characters,
-    occurred_at = EXCLUDED.occurred_at, updated_at = EXCLUDED.updated_at
-RETURNING id, version
-"""  # noqa: S608 - what is put in is a constant
-
-
 def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
     """Writes the document's row in its new version, locked until the transaction ends. Raises NamespaceGone."""
     identity = new_id()
@@ -339,13 +320,10 @@ def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
         characters=len(document.text),
         occurred_at=document.occurred_at or now,
     )
-    names = ("namespace_id", "id", "document_id", "session", "title", "source", "format", "characters", "occurred_at")
-    values = {name: getattr(row, name) for name in names}
-    metadata = encode(row.metadata).decode()
-    own = {"metadata": metadata, "now": now, "namespace_ids": number_array([scope.namespace_id])}
-    if not (stored := fetch(_UPSERT, {**values, **own}, prepared=True)):
+    stored = queries.put_document(row, metadata=encode(row.metadata).decode(), now=now)
+    if stored is None:
         raise miss_namespaces([scope])
-    [(row.id, row.version)] = stored
+    row.id, row.version = stored
     return row
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memory import tracing
 from memory.enums import JobPriority
 from memory.models.keys import new_id
-from memory.models.sql import fetch
+from memory.models.queries import jobs as queries
 from memory.postgresql import reach
 
 
@@ -58,25 +58,6 @@ LOAD_CUBE = Kind("load_cube", priority=JobPriority.BULK)
 # The second argument of these is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES)
 
-# A request made while the job runs marks its row. The mark waits for the requesting transaction, and so does the end of
-# the job: the request is either seen by the run or leads to another.
-_LOCK = """
-SELECT id FROM memory_job
-WHERE namespace_id = %(namespace_id)s AND kind = %(kind)s AND arguments = ANY(%(arguments)s::text[]::jsonb[])
-  AND once AND state IN ('queued', 'running')
-ORDER BY id FOR UPDATE
-"""
-_ASK = """
-INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
-                        error_type, error, reason, queued_at, due_at, traceparent)
-SELECT asked.id, %(namespace_id)s, %(kind)s, asked.arguments::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued',
-       0, false, '', '', '', %(now)s, %(now)s, %(traceparent)s
-FROM unnest(%(ids)s::uuid[], %(arguments)s::text[]) AS asked (id, arguments)
-ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
-DO UPDATE SET again = memory_job.state = 'running'
-RETURNING id, arguments::text
-"""
-
 
 def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> str:
     """Queues a job of `kind` with ids and names as arguments; returns its id, or the id of the same job already queued.
@@ -95,19 +76,15 @@ def enqueue_each(kind: Kind, every: Sequence[Sequence[int | str]], *, seconds: i
     namespace_id = int(every[0][0]) if kind.of_namespace else 0
     new = {orjson.dumps(arguments): new_id() for arguments in every}
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
-        parameters = {
-            "ids": list(new.values()),
-            "namespace_id": namespace_id,
-            "kind": kind.name,
-            "arguments": [arguments.decode() for arguments in new],
-            "once": kind.once,
-            "seconds": seconds,
-            "priority": JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority,
-            "now": timezone.now(),
-            "traceparent": tracing.traceparent(),
-        }
-        if len(new) > 1:
-            # Locks rows in the order of other code that locks several of them: an erasure, which deletes jobs.
-            fetch(_LOCK, parameters, prepared=False)
-        jobs = {orjson.dumps(orjson.loads(text)): str(pk) for pk, text in fetch(_ASK, parameters, prepared=False)}
+        queued = queries.insert_jobs(
+            namespace_id,
+            kind.name,
+            [(identity, arguments.decode()) for arguments, identity in new.items()],
+            once=kind.once,
+            seconds=seconds,
+            priority=JobPriority.BULK if kind.asks_model and settings.MEMOS_LLM_ENABLED else kind.priority,
+            traceparent=tracing.traceparent(),
+            now=timezone.now(),
+        )
+        jobs = {orjson.dumps(orjson.loads(arguments)): str(pk) for pk, arguments in queued}
     return [jobs[arguments] for arguments in new]

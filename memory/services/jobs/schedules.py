@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from memory.enums import JobState
 from memory.models import Job
 from memory.models.job import OPEN
-from memory.models.sql import fetch
+from memory.models.queries import jobs as queries
 from memory.postgresql import reach
 from memory.postgresql.reach import NO_NAMESPACE
 from memory.types import Access
@@ -64,28 +63,10 @@ class ScheduleState:
         return self.failures >= FAILURES_IN_A_ROW
 
 
-# One look at each end of the index (namespace, schedule, beginning) for each schedule.
-_STATES = """
-SELECT s.name, s.minutes, s.next_run, l.started_at, l.finished_at, l.state, l.attempts, l.error_type, l.error, c.runs
-FROM django_q_schedule s
-LEFT JOIN LATERAL (
-    SELECT * FROM memory_job j
-    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at IS NOT NULL
-    ORDER BY j.started_at DESC LIMIT 1
-) AS l ON true
-CROSS JOIN LATERAL (
-    SELECT count(*) AS runs FROM memory_job j
-    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at > %(since)s
-) AS c
-WHERE s.name LIKE 'memos: %%'
-ORDER BY s.name
-"""
-
-
 def schedule_states(*, now: datetime) -> list[ScheduleState]:
     """Returns every schedule of MemOS, by name."""
     with reach.within(NO_NAMESPACE):
-        rows = fetch(_STATES, {"since": now - COUNTED}, prepared=False)
+        rows = queries.list_schedules(counted_since=now - COUNTED)
     return [
         ScheduleState(
             name=name,
@@ -108,14 +89,9 @@ def mend_clock(*, now: datetime) -> int:
     Moments are compared with the clock: rows of an hour ahead would wait for an hour.
     """
     latest = now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS) + _CLOCK_SLACK
-    with reach.across_namespaces(), connection.cursor() as cursor:
+    with reach.across_namespaces():
         mended = Job.objects.across_namespaces().filter(state__in=OPEN, due_at__gt=latest).update(due_at=now)
-        cursor.execute(
-            "UPDATE django_q_schedule SET next_run = %s "
-            "WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)",
-            [now, now + _CLOCK_SLACK],
-        )
-        return mended + cursor.rowcount
+        return mended + queries.mend_schedules(now=now, slack=_CLOCK_SLACK)
 
 
 def list_schedules(access: Access, *, now: datetime) -> list[dict[str, Any]]:

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Count, F, Min, Q
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
-from memory.enums import JobPriority
+from memory.enums import JobPriority, JobState
 from memory.errors import InvalidInput, NotFound
-from memory.models import Namespace
-from memory.models.sql import fetch
+from memory.models import Job, Namespace
+from memory.models.job import OPEN
+from memory.models.queries.jobs import count_new_turns
+from memory.models.scoped import ScopedQuerySet
 from memory.postgresql import reach
 from memory.types import Access
 
@@ -31,33 +34,6 @@ BEGUN_WITHIN = {
     JobPriority.NORMAL: timedelta(minutes=5),
     JobPriority.BULK: timedelta(hours=1),
 }
-
-# Jobs of the clock are listed with the schedules.
-_OPEN = """
-FROM memory_job WHERE state IN ('queued', 'running') AND schedule = ''
-  AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
-"""
-_FIGURES = "count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'), " + (
-    "min(queued_at) FILTER (WHERE state = 'queued')"
-)
-_BY_PRIORITY = f"SELECT priority, {_FIGURES} {_OPEN} GROUP BY priority ORDER BY priority"
-_BY_NAMESPACE = (
-    f"SELECT namespace_id, {_FIGURES} {_OPEN} "
-    "GROUP BY namespace_id ORDER BY count(*) DESC, namespace_id LIMIT %(named)s"
-)
-# Jobs between two attempts have been begun: they wait for a time, not for a worker.
-_UNBEGUN = """
-SELECT priority, min(queued_at) FROM memory_job
-WHERE state = 'queued' AND started_at IS NULL AND schedule = '' GROUP BY priority ORDER BY priority
-"""
-# Counts the turns that were not read for names or not compared; a turn that is neither counts once.
-_NEW_TURNS = """
-SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
-FROM memory_session s
-LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
-WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
-  AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +78,15 @@ class Waited:
 def queue_status(access: Access, *, namespaces: Collection[str] | None = None) -> QueueStatus:
     """Returns the waiting jobs of the namespaces, or of all that the caller reaches. Raises NotFound for any other."""
     access = _narrow(access, namespaces)
-    reached = _reach(access)
-    by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reached, prepared=False)}
-    rows = fetch(_BY_NAMESPACE, {**reached, "named": NAMED}, prepared=False)
+    figures = {
+        "queued": Count("pk", filter=Q(state=JobState.QUEUED)),
+        "running": Count("pk", filter=Q(state=JobState.RUNNING)),
+        "oldest": Min("queued_at", filter=Q(state=JobState.QUEUED)),
+    }
+    jobs = _open_jobs(access)
+    by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in jobs.values_list("priority").annotate(**figures)}
+    by_namespace = jobs.values_list("namespace_id").annotate(**figures)
+    rows = list(by_namespace.order_by((F("queued") + F("running")).desc(), "namespace_id")[:NAMED])
     names = dict(Namespace.objects.filter(pk__in=[row[0] for row in rows]).values_list("pk", "name"))
     return QueueStatus(
         {priority: by_priority.get(priority, OpenJobs()) for priority in JobPriority},
@@ -116,7 +98,9 @@ def queue_status(access: Access, *, namespaces: Collection[str] | None = None) -
 def describe_overdue(*, now: datetime) -> str:
     """Names the priorities whose jobs wait longer than BEGUN_WITHIN, with the longest wait; "" if there are none."""
     with reach.across_namespaces():
-        rows = fetch(_UNBEGUN, {}, prepared=False)
+        # Jobs between two attempts were begun: they wait for a time, not for a worker.
+        unbegun = Job.objects.across_namespaces().filter(state=JobState.QUEUED, started_at=None, schedule="")
+        rows = list(unbegun.order_by("priority").values_list("priority").annotate(Min("queued_at")))
     overdue = [(JobPriority(number), now - oldest) for number, oldest in rows]
     return "; ".join(
         f"{priority.label} jobs wait for {wait.total_seconds():.0f} s, more than "
@@ -150,7 +134,7 @@ def wait_for(
     if with_turns and _count_turns(access):
         trigger_schedules(FOLLOWING)
     while True:
-        jobs, turns = _count_jobs(access), _count_turns(access) if with_turns else 0
+        jobs, turns = _open_jobs(access).count(), _count_turns(access) if with_turns else 0
         waited = time.monotonic() - started
         if not (jobs or turns) or waited >= seconds:
             return Waited(not (jobs or turns), waited, jobs, turns)
@@ -190,15 +174,10 @@ def _narrow(access: Access, namespaces: Collection[str] | None) -> Access:
     return replace(access, all_namespaces=False, namespace_ids=frozenset(found.values()))
 
 
-def _count_jobs(access: Access) -> int:
-    [(count,)] = fetch(f"SELECT count(*) {_OPEN}", _reach(access), prepared=False)
-    return int(count)
-
-
 def _count_turns(access: Access) -> int:
-    [(count,)] = fetch(_NEW_TURNS, _reach(access), prepared=False)
-    return int(count)
+    return count_new_turns(None if access.all_namespaces else access.namespace_ids)
 
 
-def _reach(access: Access) -> dict[str, Any]:
-    return {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids)}
+def _open_jobs(access: Access) -> ScopedQuerySet[Job]:
+    """Finds jobs that wait or run. Those of the clock are listed with the schedules."""
+    return Job.objects.reachable_by(access).filter(state__in=OPEN, schedule="").order_by()

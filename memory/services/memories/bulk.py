@@ -13,12 +13,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
-from memory.enums import BulkChangeState, BulkChangeVerb, BulkOutcome, JobState, MemoryState
+from memory.enums import BulkChangeState, BulkChangeVerb, JobState
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import BulkChange, BulkChangeMemory, Job, Namespace
+from memory.models.queries import memories as queries
 from memory.retrieval.filters import Filter
 from memory.retrieval.predicate import predicate
 from memory.services.ingestion.admission import admit_fields
@@ -110,7 +111,7 @@ def preview(scope: Scope, *, verb: BulkChangeVerb, where: Filter | None, now: da
     """How many memories a change would be about, and the newest of them. Nothing is stored."""
     with transaction.atomic():
         change = BulkChange(namespace_id=scope.namespace_id, verb=verb, actor=scope.actor, created_at=now)
-        change.matched = _take_down(scope, change.id, _Chosen(where))
+        change.matched = _Chosen(where).store(scope, change.id)
         rows = BulkChangeMemory.objects.in_scope(scope).filter(change_id=change.id).order_by("-memory_id")
         ids = list(rows.values_list("memory_id", flat=True)[:SAMPLE])
         transaction.set_rollback(True)
@@ -176,13 +177,11 @@ class _Chosen:
 
     where: Filter | None
 
-    def select(self) -> tuple[str, dict[str, Any]]:
-        """SQL of their ids, but for the namespace of the rows `m`."""
+    def store(self, scope: Scope, change_id: uuid.UUID) -> int:
+        """Stores them as those of a change; returns how many."""
         condition = predicate(self.where)
-        parameters = {"active": MemoryState.ACTIVE.value, **(condition.parameters if condition else {})}
-        narrowed = f" AND {condition.sql}" if condition else ""
-        statement = f"SELECT m.id FROM memory_memory m WHERE m.state = %(active)s{narrowed}"  # noqa: S608 - bound values
-        return statement, parameters
+        sql, parameters = (condition.sql, condition.parameters) if condition else ("true", {})
+        return queries.choose_matching(scope.namespace_id, change_id, sql, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +190,9 @@ class _Undone:
 
     change_id: uuid.UUID
 
-    def select(self) -> tuple[str, dict[str, Any]]:
-        """SQL of their ids, but for the namespace of the rows `m`."""
-        return (
-            "SELECT m.memory_id AS id FROM memory_bulkchangememory m "
-            "WHERE m.change_id = %(former)s AND m.outcome = %(changed)s",
-            {"former": self.change_id, "changed": BulkOutcome.CHANGED.value},
-        )
+    def store(self, scope: Scope, change_id: uuid.UUID) -> int:
+        """Stores them as those of another change; returns how many."""
+        return queries.choose_changed(scope.namespace_id, change_id, self.change_id)
 
 
 def _request(
@@ -219,7 +214,7 @@ def _request(
         if idempotency is None or answers.claim(
             idempotency, memory_ids=[change.id], answer={"id": str(change.id)}, now=now
         ):
-            change.matched = _take_down(scope, change.id, chosen)
+            change.matched = chosen.store(scope, change.id)
             change.save(force_insert=True)
             queue.enqueue(queue.CHANGE_MEMORIES, scope.namespace_id, str(change.id), seconds=JOB_SECONDS)
             return change
@@ -231,24 +226,6 @@ def _request(
 
 def _get_change(scope: Scope, answer: Mapping[str, Any]) -> BulkChange:
     return BulkChange.objects.in_scope(scope).get(id=uuid.UUID(answer["id"]))
-
-
-def _take_down(scope: Scope, change_id: uuid.UUID, chosen: _Chosen | _Undone) -> int:
-    select, parameters = chosen.select()
-    with connection.cursor() as cursor:
-        # All of it is written here but for parameters: nothing that could be injected.
-        cursor.execute(
-            "INSERT INTO memory_bulkchangememory (namespace_id, change_id, memory_id, outcome) "  # noqa: S608
-            "SELECT %(namespace_id)s, %(change_id)s, chosen.id, %(waiting)s "
-            f"FROM ({select} AND m.namespace_id = %(namespace_id)s) AS chosen",
-            {
-                "namespace_id": scope.namespace_id,
-                "change_id": change_id,
-                "waiting": BulkOutcome.WAITING.value,
-                **parameters,
-            },
-        )
-        return int(cursor.rowcount)
 
 
 def _check_values(access: Access, scope: Scope, edit: BulkEdit) -> dict[str, Any]:

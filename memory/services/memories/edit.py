@@ -19,6 +19,7 @@ from memory.governance.importance import SUSPECTED_SHARE
 from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
+from memory.models.queries.memories import note_restored
 from memory.services.facts.store import METADATA_KEY as FACT_KEY
 from memory.services.index import entries as index
 from memory.services.index.embedding import embed_or_none, passages_to_embed
@@ -28,7 +29,7 @@ from memory.services.ingestion.admission import Admitted, admit_fields, admit_te
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
 from memory.services.jobs import queue
-from memory.services.memories import recompare, usage
+from memory.services.memories import recompare
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.versions import keep_version
 from memory.services.summaries.stale import mark
@@ -256,7 +257,7 @@ def _restore_batch(
         if not memories:
             return []
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
-        usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
+        note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
         bring_back(memories)
         mark(memories)
         _look_again(memories, all_of_them=True)

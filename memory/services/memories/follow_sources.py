@@ -24,9 +24,10 @@ from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.memory import spans_of
+from memory.models.queries.memories import note_restored
 from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
 from memory.services.index.membership import bring_back, take_out
-from memory.services.memories import retire, usage
+from memory.services.memories import retire
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
@@ -209,7 +210,7 @@ def _bring_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
                 return False
             change = _change_state(fact, MemoryState.ACTIVE, BACK)
             fact.save(update_fields=["state"])
-            usage.note_restored([(fact.namespace_id, fact.pk)], now=now)
+            note_restored([(fact.namespace_id, fact.pk)], now=now)
             bring_back([fact])
         elif fact_id in by_machine(scope.namespace_id, [fact_id]):
             before = validity(fact)

@@ -18,7 +18,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from memory import caller
 from memory.enums import LinkKind, MemoryState, PairVerdict, Review
@@ -28,7 +29,6 @@ from memory.governance.update_score import find_obstacle
 from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
-from memory.models.sql import fetch
 from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement
 from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from memory.services.memories.comparison import MemoryComparison, statements_of
@@ -119,23 +119,16 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     return total
 
 
-# Takes pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
-_DUE = """
-SELECT id FROM (
-    SELECT id, due_at, row_number() OVER (PARTITION BY namespace_id ORDER BY due_at, id) AS place
-    FROM memory_unsurepair
-    WHERE verdict = '' AND due_at <= %(now)s AND NOT namespace_id = ANY(%(off)s::bigint[])
-) AS waiting ORDER BY place, due_at, id LIMIT %(limit)s
-"""
-
-
 def _due(now: datetime) -> list[_Case]:
     """Returns the pairs that may be judged now. Deletes outdated pairs: comparing finds them again."""
     open_pairs = UnsurePair.objects.across_namespaces().filter(verdict="", due_at__lte=now)
     spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
     off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
     limit = settings.MEMOS_LLM_SETTLING_PER_RUN
-    found = [pk for (pk,) in fetch(_DUE, {"now": now, "off": off, "limit": limit}, prepared=False)]
+    # Takes pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
+    place = Window(RowNumber(), partition_by=[F("namespace_id")], order_by=["due_at", "id"])
+    waiting = open_pairs.exclude(namespace_id__in=off).annotate(place=place).order_by("place", "due_at", "id")
+    found = list(waiting.values_list("pk", flat=True)[:limit])
     pairs = UnsurePair.objects.across_namespaces().filter(pk__in=found).select_related("namespace")
     named = {one for pair in pairs for one in (pair.older_id, pair.newer_id)}
     memories = {one.pk: one for one in Memory.objects.filter(pk__in=named, namespace_id__in={*spaces})}

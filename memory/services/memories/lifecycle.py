@@ -9,8 +9,9 @@ from typing import Any
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
+from memory.models.queries.memories import note_restored
 from memory.services.index.membership import bring_back, take_out
-from memory.services.memories import recompare, usage
+from memory.services.memories import recompare
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.edit import rewrite
 from memory.services.summaries.stale import mark
@@ -46,7 +47,7 @@ def restore_one(
         done = _change_state(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
         # The index looks at the row for whether it needs a vector.
         memory.save(update_fields=["state"])
-        usage.note_restored([(memory.namespace_id, memory.pk)], now=now)
+        note_restored([(memory.namespace_id, memory.pk)], now=now)
         bring_back([memory])
         mark([memory])
         recompare.ask(memory.namespace_id, [memory.pk])

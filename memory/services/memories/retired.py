@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.paging import page_of
-from memory.models.sql import fetch
+from memory.models.queries import memories as queries
 from memory.services.memories import unsure_pairs
 from memory.services.memories.retire import ACTOR, JUDGED
 from memory.types import Access
@@ -52,35 +52,11 @@ class Pair:
         return self.newer.text[self.by_start : self.by_end] if self.newer else ""
 
 
-# What a newer memory announced ("I no longer …") leaves with what it took back, and comes back with it: no pair.
-_PAIRS = """
-SELECT * FROM (
-    (SELECT r.id, r.memory_id, r.start, r."end", false AS whole, r.by, r.by_start, r.by_end, r.reason, r.confidence,
-            r.retired_at AS at
-     FROM memory_retiredstatement r
-     WHERE r.withdrawn_at IS NULL AND r.by <> r.memory_id AND r.retired_at >= %(since)s
-       AND r.valid_to < %(holds_on)s
-       AND (%(everywhere)s::bool OR r.namespace_id = ANY(%(namespaces)s::bigint[]))
-       AND (%(before)s::timestamptz IS NULL OR (r.retired_at, r.id) < (%(before)s::timestamptz, %(below)s::uuid))
-     ORDER BY r.retired_at DESC, r.id DESC LIMIT %(limit)s)
-    UNION ALL
-    (SELECT m.id, m.id, 0, length(m.text), true, m.superseded_by, 0, NULL, l.reason, l.confidence, m.superseded_at
-     FROM memory_memory m
-     JOIN memory_memorylink l ON l.namespace_id = m.namespace_id AND l.other_id = m.id AND l.kind = 'supersedes'
-                              AND l.memory_id = m.superseded_by AND l.actor = %(machine)s
-     WHERE m.superseded_by IS NOT NULL AND m.superseded_at >= %(since)s
-       AND (%(everywhere)s::bool OR m.namespace_id = ANY(%(namespaces)s::bigint[]))
-       AND (%(before)s::timestamptz IS NULL OR (m.superseded_at, m.id) < (%(before)s::timestamptz, %(below)s::uuid))
-     ORDER BY m.superseded_at DESC, m.id DESC LIMIT %(limit)s)
-) AS pairs ORDER BY at DESC, id DESC LIMIT %(limit)s
-"""
-
-
 def recent(
     access: Access, *, since: datetime, cursor: Cursor | None = None, limit: int
 ) -> tuple[list[Pair], Cursor | None]:
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
-    rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
+    rows = queries.list_replaced(_namespaces(access), since=since, actor=ACTOR, before=cursor, limit=limit + 1)
     page, following = page_of(rows, limit)
     pairs = _add_explanations([pair for pair in _pairs(access, page) if pair is not None])
     return pairs, (page[-1][-1], page[-1][0]) if following else None
@@ -88,12 +64,7 @@ def recent(
 
 def count_recent(access: Access, *, since: datetime) -> int:
     """How many pairs `recent` has; COUNTED_AT_MOST and one more stand for "more"."""
-    rows = fetch(
-        f"SELECT count(*) FROM ({_PAIRS}) AS counted",  # noqa: S608 - a constant of this file
-        _parameters(access, since=since, cursor=None, limit=COUNTED_AT_MOST + 1),
-        prepared=False,
-    )
-    return int(rows[0][0])
+    return queries.count_replaced(_namespaces(access), since=since, actor=ACTOR, most=COUNTED_AT_MOST + 1)
 
 
 def list_parts(memory: Memory) -> list[Pair]:
@@ -117,18 +88,8 @@ def count_parts(memory: Memory) -> int:
     return len(memory.retired_spans) // 2
 
 
-def _parameters(access: Access, *, since: datetime, cursor: Cursor | None, limit: int) -> dict[str, object]:
-    before, below = cursor or (None, None)
-    return {
-        "since": since,
-        "holds_on": HOLDS_ON,
-        "machine": ACTOR,
-        "everywhere": access.all_namespaces,
-        "namespaces": sorted(access.namespace_ids),
-        "before": before,
-        "below": below,
-        "limit": limit,
-    }
+def _namespaces(access: Access) -> frozenset[int] | None:
+    return None if access.all_namespaces else access.namespace_ids
 
 
 def _pairs(access: Access, rows: Collection[tuple]) -> list[Pair | None]:

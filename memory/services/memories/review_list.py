@@ -13,7 +13,7 @@ from memory.enums import LinkKind, MemoryState, Review
 from memory.models import Memory, MemoryFeedback, MemoryLink, QuarantinedItem
 from memory.models.memory import MemoryQuerySet
 from memory.models.paging import page_of
-from memory.models.sql import fetch
+from memory.models.queries import memories as queries
 from memory.types import Access
 
 # Ages at which the waiting items are parted; the last part is older than all of them.
@@ -51,28 +51,15 @@ class Doubted:
     opinions: list[MemoryFeedback]
 
 
-_WAITING = """
-SELECT n.name, q.rule, width_bucket(extract(epoch FROM %(now)s - q.created_at), %(ages)s::float8[]), count(*),
-       min(q.created_at)
-FROM memory_quarantineditem q JOIN memory_namespace n ON n.id = q.namespace_id
-WHERE q.state = 'pending' AND (%(everywhere)s::bool OR q.namespace_id = ANY(%(namespaces)s::bigint[]))
-GROUP BY 1, 2, 3
-"""
-
-
 def quarantine(access: Access, *, now: datetime) -> Quarantine:
     """The queue of the quarantine as numbers; each adds up to `waiting`."""
-    parameters = {
-        "now": now,
-        "ages": [age.total_seconds() for age in AGES],
-        "everywhere": access.all_namespaces,
-        "namespaces": sorted(access.namespace_ids),
-    }
     by_rule: dict[str, int] = {}
     by_namespace: dict[str, int] = {}
     by_age = [0] * (len(AGES) + 1)
     oldest: datetime | None = None
-    for namespace, rule, age, count, first in fetch(_WAITING, parameters, prepared=False):
+    namespaces = None if access.all_namespaces else access.namespace_ids
+    waiting = queries.count_quarantined(namespaces, ages=[age.total_seconds() for age in AGES], now=now)
+    for namespace, rule, age, count, first in waiting:
         by_rule[rule] = by_rule.get(rule, 0) + count
         by_namespace[namespace] = by_namespace.get(namespace, 0) + count
         by_age[age] += count

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.kinds import SESSION_PREFIX
 from memory.models import Memory, MemoryLink
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.queries import memories as queries
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.insert import LetIn, prepare, write
 from memory.services.ingestion.admission import admit_fields, admit_text
@@ -159,7 +158,7 @@ def end_memory(
         raise Conflict(
             f"The memory {newer.pk} is {newer.state}: restore it first, or nothing would hold.", detail={"field": "by"}
         )
-    if older.pk in _successors(newer):
+    if older.pk in queries.list_successors(newer.namespace_id, newer.pk):
         raise Conflict(
             f"The memory {newer.pk} was itself superseded by this one: take that back first (restore it with "
             "undo_supersede).",
@@ -194,39 +193,9 @@ def end_memory(
     )
 
 
-# A recursive query, for a chain of corrections may be long; UNION ends it even on a ring.
-_SUCCESSORS = """
-WITH RECURSIVE chain (id) AS (
-    SELECT superseded_by FROM memory_memory WHERE namespace_id = %(namespace_id)s AND id = %(id)s
-    UNION
-    SELECT m.superseded_by FROM memory_memory m JOIN chain c ON m.namespace_id = %(namespace_id)s AND m.id = c.id
-)
-SELECT id FROM chain WHERE id IS NOT NULL
-"""
-
-
-_SUPERSEDED = """
-WITH RECURSIVE chain (id) AS (
-    SELECT id FROM memory_memory WHERE namespace_id = %(namespace_id)s AND superseded_by = %(id)s
-    UNION
-    SELECT m.id FROM memory_memory m JOIN chain c ON m.namespace_id = %(namespace_id)s AND m.superseded_by = c.id
-)
-SELECT id FROM chain
-"""
-
-
 def find_superseded(scope: Scope, memory_id: uuid.UUID) -> list[uuid.UUID]:
     """Returns the memories that the memory superseded, those that they superseded, and so on."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SUPERSEDED, {"namespace_id": scope.namespace_id, "id": memory_id})
-        return [identity for (identity,) in cursor.fetchall()]
-
-
-def _successors(memory: Memory) -> set[uuid.UUID]:
-    """Returns the memory that superseded this one, the one that superseded that, and so on."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SUCCESSORS, {"namespace_id": memory.namespace_id, "id": memory.pk})
-        return {identity for (identity,) in cursor.fetchall()}
+    return queries.list_superseded(scope.namespace_id, memory_id)
 
 
 def validity(memory: Memory) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
 from django.db.models import F, OuterRef, Subquery, Window
 from django.db.models.functions import Coalesce, Least, RowNumber
 
 from memory.models import Memory, Session
+from memory.models.queries import memories as queries
 from memory.models.session import SessionQuerySet
 from memory.services.memories.retire import ACTOR
 from memory.services.tenancy.policy import in_force
@@ -75,25 +75,12 @@ def skip(waiting: WaitingSession) -> None:
     session.update(skipped_turn=Coalesce("skipped_turn", waiting.settled_turn))
 
 
-# Rows that others hold wait for the next look.
-_TAKE_UP = """
-WITH waiting AS MATERIALIZED (
-    SELECT namespace_id, name FROM memory_session
-    WHERE namespace_id = %(namespace_id)s AND skipped_turn IS NOT NULL
-    ORDER BY name COLLATE "default" FOR UPDATE SKIP LOCKED
-)
-UPDATE memory_session s SET settled_turn = least(s.settled_turn, s.skipped_turn), skipped_turn = NULL
-FROM waiting w WHERE s.namespace_id = w.namespace_id AND s.name = w.name
-"""
-
-
 def take_up_skipped(namespace_id: int | None = None) -> None:
     """Sets sessions back to where settling was turned off, in the namespace, or in all in which it is on again."""
     skipped = _sessions(namespace_id).filter(skipped_turn__isnull=False).order_by()
     for found_id in sorted(skipped.values_list("namespace_id", flat=True).distinct()):
         if in_force(found_id).policy.settle_conflicts:
-            with connection.cursor() as cursor:
-                cursor.execute(_TAKE_UP, {"namespace_id": found_id})
+            queries.take_up_skipped(found_id)
 
 
 def _sessions(namespace_id: int | None) -> SessionQuerySet:

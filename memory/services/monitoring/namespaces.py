@@ -22,7 +22,7 @@ from memory.models import (
     WritesOfDay,
 )  # fmt: skip
 from memory.models.keys import first_id_of
-from memory.models.sql import fetch
+from memory.models.queries import monitoring as queries
 from memory.services.index import entries
 from memory.services.tenancy import policy
 
@@ -87,21 +87,12 @@ def count_rows(namespace: Namespace) -> Held:
     )
 
 
-_GROWTH = """
-SELECT d.place, count(m.id)
-FROM unnest(%(begins)s::uuid[], %(ends)s::uuid[]) WITH ORDINALITY AS d(begins, ends, place)
-JOIN memory_memory m ON m.namespace_id = %(namespace)s AND m.id >= d.begins AND m.id < d.ends
-GROUP BY d.place
-"""
-
-
 def growth(namespace: Namespace, *, days: int, now: datetime) -> list[Day]:
     """By day, today last; ids begin with the time that MemOS learned them, so an index counts them."""
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     begins = [today - timedelta(days=days - 1 - n) for n in range(days)]
     bounds = [first_id_of(one) for one in (*begins, today + timedelta(days=1))]
-    parameters = {"namespace": namespace.pk, "begins": bounds[:-1], "ends": bounds[1:]}
-    found = dict(fetch(_GROWTH, parameters, prepared=False))
+    found = queries.count_new(namespace.pk, bounds)
     return [Day(one.date(), int(found.get(place, 0))) for place, one in enumerate(begins, start=1)]
 
 
@@ -122,20 +113,9 @@ def keys_reaching(namespace: Namespace, *, limit: int) -> list[ApiKey]:
     return list(rows.order_by("-created_at")[:limit])
 
 
-_OVERVIEWS = """
-SELECT k.id, coalesce(m.memories, 0), coalesce(s.sessions, 0), s.last_message_at
-FROM unnest(%(ids)s::bigint[]) AS k(id)
-LEFT JOIN LATERAL (SELECT sum(memories) AS memories FROM memory_namespacestat n WHERE n.namespace_id = k.id) m ON true
-LEFT JOIN LATERAL (
-    SELECT count(*) AS sessions, max(last_message_at) AS last_message_at FROM memory_session s
-    WHERE s.namespace_id = k.id AND s.message_count > 0
-) s ON true
-"""
-
-
 def overviews(namespaces: list[Namespace]) -> list[Overview]:
     """Some namespaces with what they hold, in one look."""
     if not namespaces:
         return []
-    found = {row[0]: row[1:] for row in fetch(_OVERVIEWS, {"ids": [one.pk for one in namespaces]}, prepared=False)}
+    found = {row[0]: row[1:] for row in queries.summarise_namespaces([one.pk for one in namespaces])}
     return [Overview(one, int(found[one.pk][0]), int(found[one.pk][1]), found[one.pk][2]) for one in namespaces]

@@ -25,6 +25,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from memory.errors import RedisAway
 from memory.models import RequestMinute
+from memory.models.queries.monitoring import add_requests
 from memory.postgresql import reach
 from memory.stores.redis import call
 
@@ -135,20 +136,6 @@ def flush() -> int:
         return len(taken)
 
 
-_ADD = """
-INSERT INTO memory_requestminute AS m (namespace_id, minute, route, count, errors, empty_recalls, latency)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (namespace_id, minute, route) DO UPDATE SET
-    count = m.count + excluded.count,
-    errors = m.errors + excluded.errors,
-    empty_recalls = m.empty_recalls + excluded.empty_recalls,
-    latency = ARRAY(
-        SELECT coalesce(a, 0) + coalesce(b, 0) FROM unnest(m.latency, excluded.latency) WITH ORDINALITY AS x(a, b, n)
-        ORDER BY n
-    )
-"""
-
-
 def _count(taken: Iterable[Recorded]) -> None:
     sums: dict[tuple[int, datetime, str], list[Any]] = {}
     for one in taken:
@@ -161,8 +148,8 @@ def _count(taken: Iterable[Recorded]) -> None:
             figures[3][bucket_of(one.milliseconds)] += 1
     # In one order everywhere, so that two processes do not wait for each other.
     rows = [(*key, *figures) for key, figures in sorted(sums.items())]
-    with reach.across_namespaces(), connection.cursor() as cursor:
-        cursor.executemany(_ADD, rows)
+    with reach.across_namespaces():
+        add_requests(rows)
 
 
 def bucket_of(milliseconds: float) -> int:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory.enums import EmbeddingState, JobState
 from memory.models import EmbeddingModel, Job, Memory, ProjectedMemory, Projection
 from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.queries import memories as queries
 from memory.retrieval import kmeans
 from memory.retrieval.axes import Axes, cluster_count, naming_terms
 from memory.services.jobs import queue, runner
@@ -139,34 +140,8 @@ def _find_stored(scope: Scope) -> Projection | None:
     return Projection.objects.in_scope(scope).filter(model__state=EmbeddingState.ACTIVE).first()
 
 
-# A stratum is a month of a session. Its memories are put in an order that never changes (a hash of the id), and the
-# k-th of n gets the key (k − u) / n, u from 0 to 1 by the stratum's hash: the smallest keys take from each stratum in
-# proportion to its size, and from many small ones as many as they have together.
-_SAMPLE = """
-WITH vectors AS (
-    SELECT m.id, m.session, date_trunc('month', m.occurred_at) AS month
-    FROM memory_memory m
-    JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.memory_id = m.id
-    WHERE m.namespace_id = %(namespace_id)s AND v.model_id = %(model_id)s AND v.passage = 0
-      AND NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
-), ranked AS (
-    SELECT id, (row_number() OVER stratum - (abs(hashtextextended(session || month::text, 0)::numeric) / 2^63))
-               / count(*) OVER (PARTITION BY session, month) AS key
-    FROM vectors WINDOW stratum AS (PARTITION BY session, month ORDER BY hashtextextended(id::text, 0), id)
-), chosen AS (SELECT id FROM ranked ORDER BY key, id LIMIT %(limit)s)
-SELECT m.id, m.terms, halfvec_send(v.embedding), (SELECT count(*) FROM vectors)
-FROM chosen c
-JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = c.id
-JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
-                          AND v.passage = 0
-ORDER BY m.id
-"""
-
-
 def _sample(scope: Scope, model_id: int, *, now: datetime) -> _Sample:
-    with connection.cursor() as cursor:
-        cursor.execute(_SAMPLE, {"namespace_id": scope.namespace_id, "model_id": model_id, "limit": SHOWN})
-        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    rows = queries.sample_for_map(scope.namespace_id, model_id, limit=SHOWN)
     # halfvec_send writes two 16-bit numbers, then the values, big-endian.
     values = b"".join(bytes(row[2])[4:] for row in rows)
     vectors = np.frombuffer(values, dtype=">f2").reshape(len(rows), -1 if rows else 0).astype(np.float32)
@@ -211,18 +186,6 @@ def _spellings(scope: Scope, wanted: Mapping[uuid.UUID, set[str]]) -> dict[str, 
     return {term: words.most_common(1)[0][0] for term, words in seen.items()}
 
 
-_PLACE = """
-INSERT INTO memory_projectedmemory (namespace_id, model_id, memory_id, x, y, z, cluster)
-SELECT m.namespace_id, %(model_id)s, m.id, p.x, p.y, p.z, p.cluster
-FROM unnest(%(ids)s::uuid[], %(x)s::float8[], %(y)s::float8[], %(z)s::float8[], %(clusters)s::smallint[])
-     AS p (id, x, y, z, cluster)
-JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = p.id
-WHERE NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
-ORDER BY m.id
-FOR KEY SHARE OF m
-"""
-
-
 class _Gone(Exception):
     """What was read is not there any more."""
 
@@ -240,23 +203,20 @@ def _store(
     """Puts all of it in the place of what was there; False when a memory of the sample is gone, or the axes are."""
     coordinates = fitted.axes.place(sample.vectors)
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic():
             lock_in_transaction(Lock.MAP, scope.namespace_id)
             row = Projection.objects.in_scope(scope).select_for_update().filter(model_id=model_id).first()
             if not fitted.is_new and (row is None or row.version != fitted.version):
                 raise _Gone
             ProjectedMemory.objects.in_scope(scope).delete()
-            cursor.execute(
-                _PLACE,
-                {
-                    "namespace_id": scope.namespace_id,
-                    "model_id": model_id,
-                    "ids": sample.ids,
-                    **{name: coordinates[:, axis].tolist() for axis, name in enumerate("xyz")},
-                    "clusters": clusters.tolist(),
-                },
+            placed = queries.place_on_map(
+                scope.namespace_id,
+                model_id,
+                sample.ids,
+                axes={name: coordinates[:, axis].tolist() for axis, name in enumerate("xyz")},
+                clusters=clusters.tolist(),
             )
-            if cursor.rowcount != len(sample.ids):
+            if placed != len(sample.ids):
                 raise _Gone
             Projection.objects.in_scope(scope).exclude(model_id=model_id).delete()
             Projection.objects.update_or_create(

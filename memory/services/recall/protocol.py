@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memory import audit
 from memory.enums import AuditEvent, GateDecision, Role
-from memory.models.sql import limit_statements
+from memory.postgresql.time_limit import limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.excerpts import excerpt_texts
 from memory.services.ingestion.documents import put_document

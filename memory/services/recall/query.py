@@ -16,8 +16,10 @@ from memory import tracing
 from memory.audit import APPEND_EVENTS, COMMIT_OF_READS
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
+from memory.models.arrays import number_array, uuid_array
 from memory.models.keys import new_id
-from memory.models.sql import fetch, number_array, uuid_array
+from memory.models.queries.tenancy import KEEP_NAMESPACES
+from memory.models.sql import fetch
 from memory.retrieval.columns.store import last_seen
 from memory.retrieval.durable import DurableMemory, list_durable
 from memory.retrieval.hits import Hit
@@ -30,7 +32,7 @@ from memory.services.recall.context import Summary, session_context
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, explain_hits, find, start
 from memory.services.recall.search_across import HitOf, name_owners, search_across
 from memory.services.summaries import refresh
-from memory.services.tenancy.namespaces import KEEP_NAMESPACES, miss_namespaces
+from memory.services.tenancy.namespaces import miss_namespaces
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
 from memory.text.json_values import encode

@@ -12,7 +12,7 @@ import numpy as np
 
 from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
-from memory.models.sql import limit_statements
+from memory.postgresql.time_limit import limit_statements
 from memory.providers.embedding.interface import Pending
 from memory.retrieval import users
 from memory.retrieval.columns.load import Changes

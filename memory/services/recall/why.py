@@ -14,7 +14,7 @@ import orjson
 from memory.enums import MemoryState, Verdict
 from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
-from memory.models.sql import fetch, limit_statements
+from memory.postgresql.time_limit import limit_statements
 from memory.retrieval.arms import ArmStanding, dense, lexical
 from memory.retrieval.candidate_features import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.explain import differences, parts, reason
@@ -22,7 +22,7 @@ from memory.retrieval.filters import Filter, entries, to_json
 from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Retrieval, retrieve
-from memory.retrieval.predicate import predicate
+from memory.retrieval.predicate import meets, predicate
 from memory.retrieval.question import Question
 from memory.retrieval.rerank import pool_size
 from memory.services.index.embedding_model import active_model
@@ -134,19 +134,13 @@ def _times(memory: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
-_MEETS = """
-SELECT 1 FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {condition}
-"""
-
-
 def _list_failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
     """Lists the entries of the filter that do not hold for the memory."""
     failed = []
     for entry in entries(where):
         condition = predicate(entry)
         assert condition is not None
-        parameters = {"namespace_id": scope.namespace_id, "memory_id": memory_id, **condition.parameters}
-        if not fetch(_MEETS.format(condition=condition.sql), parameters, prepared=False):
+        if not meets(scope, memory_id, condition):
             failed.append(to_json(entry))
     return failed
 

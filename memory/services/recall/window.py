@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 
 from memory.enums import MemoryState, Review
-from memory.models.sql import fetch, uuid_array
-from memory.retrieval.former_text import TEXT_THEN
+from memory.models.arrays import uuid_array
+from memory.models.sql import fetch
+from memory.retrieval.predicate import TEXT_THEN
 from memory.stores import window
 from memory.types import WindowMessage
 

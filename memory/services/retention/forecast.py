@@ -17,6 +17,7 @@ from memory.governance.strength import AGE_DAYS_SQL, STRENGTH_SQL, Strength
 from memory.models import AuditLog, Job, Memory
 from memory.models.keys import first_id_of
 from memory.models.memory import MemoryQuerySet
+from memory.models.queries.retention import select_active
 from memory.models.sql import positional
 from memory.postgresql import reach
 from memory.postgresql.reach import NO_NAMESPACE
@@ -131,12 +132,7 @@ def rows(
         if band[1] is not None:
             wanted.append(f"{expression} < %({name}_to)s::float8")
     condition = " AND ".join(wanted) or "true"
-    statement, values = positional(
-        "SELECT m.id FROM memory_memory m "  # noqa: S608 - put together from constants
-        "LEFT JOIN memory_memoryupkeep u ON u.namespace_id = m.namespace_id AND u.memory_id = m.id "
-        f"WHERE m.namespace_id = %(namespace_id)s AND m.state = %(active)s AND {condition}",
-        parameters,
-    )
+    statement, values = positional(select_active(condition), parameters)
     return found.filter(pk__in=RawSQL(statement, values))  # noqa: S611 - constants of this house, values are bound
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory.enums import Review
 from memory.gate.worth import worth
 from memory.governance.importance import MOST_REPEATS, NOTHING_LEARNED, Importance, Learned, importance
 from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
+from memory.models.queries import retention as queries
 from memory.services.tenancy.policy import in_force
 
 BATCH = 500
@@ -20,41 +20,13 @@ BATCH = 500
 UNRATED = 0.5
 _SAME = 0.0005
 
-# Texts are distinguished by their hash, which an index holds: no text is read.
-_REPEATS = """
-WITH repeated AS (
-    SELECT content_hash, least(count(*), %(most)s)::smallint AS repeats
-    FROM memory_memory WHERE namespace_id = %(namespace_id)s GROUP BY content_hash HAVING count(*) > 1
-)
-INSERT INTO memory_memoryupkeep AS k (namespace_id, memory_id, repeats, stale)
-SELECT m.namespace_id, m.id, r.repeats, true
-FROM repeated r JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.content_hash = r.content_hash
-LEFT JOIN memory_memoryupkeep u ON u.namespace_id = m.namespace_id AND u.memory_id = m.id
-WHERE coalesce(u.repeats, 1) <> r.repeats
-ORDER BY m.id FOR KEY SHARE OF m
-ON CONFLICT (namespace_id, memory_id) DO UPDATE SET repeats = EXCLUDED.repeats, stale = true
-"""
-
-
-_RATED = """
-UPDATE memory_memory m SET importance = v.importance
-FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
-WHERE m.namespace_id = %s AND m.id = v.memory_id
-"""
-_SETTLED = """
-UPDATE memory_memoryupkeep u SET importance = v.importance, stale = false
-FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
-WHERE u.namespace_id = %s AND u.memory_id = v.memory_id
-"""
-
 
 def rate(namespace_id: int, *, deadline: float) -> int:
     """Brings the importance of the namespace's memories up to date; returns how many changed.
 
     An importance that a person has set stays. Ends at `deadline` (of time.monotonic) and continues in the next run.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_REPEATS, {"namespace_id": namespace_id, "most": MOST_REPEATS})
+    queries.count_repeats(namespace_id, most=MOST_REPEATS)
     changed = 0
     after: uuid.UUID | None = uuid.UUID(int=0)
     while after is not None and time.monotonic() < deadline:
@@ -110,14 +82,9 @@ def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID 
             if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
                 changed[memory.pk] = row.importance = value
             settled[memory.pk] = row.importance
-        _write(_RATED, namespace_id, changed)
-        _write(_SETTLED, namespace_id, settled)
+        queries.set_importance(namespace_id, changed)
+        queries.mark_rated(namespace_id, settled)
     return len(changed), max(rows) if len(rows) == BATCH else None
-
-
-def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float | None]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [list(values), list(values.values()), namespace_id])
 
 
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:

@@ -12,7 +12,7 @@ import orjson
 from memory.enums import AuditEvent, JobState, SweepRule
 from memory.models import AuditLog, NamespacePolicy, UpkeepMark
 from memory.models.keys import first_id_of
-from memory.models.sql import fetch
+from memory.models.queries import tenancy as queries
 from memory.policy_values import BY_KEY, Value
 from memory.services.jobs.schedules import schedule_states
 from memory.services.retention.sweep import SWEEP
@@ -58,24 +58,12 @@ class SweepResult:
     expired: int
 
 
-_STANDINGS = """
-SELECT n.name, coalesce(p.version, 0), coalesce(p.overrides, '{}')::text,
-       coalesce(p.updated_by, ''), p.updated_at
-FROM memory_namespace n
-LEFT JOIN LATERAL (
-    SELECT * FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY p.version DESC LIMIT 1
-) p ON true
-WHERE %(everywhere)s::bool OR n.id = ANY(%(namespaces)s::bigint[])
-ORDER BY n.name LIMIT %(limit)s
-"""
-
-
 def standings(access: Access, *, limit: int) -> list[PolicyListEntry]:
     """The namespaces that the caller reaches, by name, with how far each has a policy of its own."""
-    parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
+    rows = queries.list_policies(None if access.all_namespaces else access.namespace_ids, limit=limit)
     return [
         PolicyListEntry(name, version, len(orjson.loads(overrides).keys() & BY_KEY.keys()), actor, at)
-        for name, version, overrides, actor, at in fetch(_STANDINGS, parameters, prepared=False)
+        for name, version, overrides, actor, at in rows
     ]
 
 

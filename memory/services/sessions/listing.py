@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from memory import audit
 from memory.enums import AuditEvent
 from memory.kinds import SESSION_PREFIX
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
 from memory.models.paging import page_of
-from memory.models.sql import fetch
 from memory.services.recall.window import read_window
 from memory.types import Access, Scope, WindowMessage
 
@@ -45,20 +45,6 @@ class Counts:
     quarantined: int
 
 
-_DETAILS = """
-SELECT k.namespace_id, k.session, coalesce(t.tokens, 0), coalesce(c.number, 0)
-FROM unnest(%(namespaces)s::bigint[], %(sessions)s::text[]) AS k(namespace_id, session)
-CROSS JOIN LATERAL (
-    SELECT sum(m.tokens) AS tokens FROM memory_memory m
-    WHERE m.namespace_id = k.namespace_id AND m.session = k.session AND m.turn > 0
-) AS t
-LEFT JOIN LATERAL (
-    SELECT c.number FROM memory_condensation c
-    WHERE c.namespace_id = k.namespace_id AND c.session = k.session ORDER BY c.number DESC LIMIT 1
-) AS c ON true
-"""
-
-
 def list_sessions(
     access: Access, *, prefix: str = "", cursor: Cursor | None = None, limit: int = 50
 ) -> tuple[list[SessionEntry], Cursor | None]:
@@ -70,17 +56,17 @@ def list_sessions(
         at, namespace_id, name = cursor
         after = Q(namespace_id__gt=namespace_id) | Q(namespace_id=namespace_id, name__gt=name)
         rows = rows.filter(Q(last_message_at__lt=at) | Q(last_message_at=at) & after)
-    shown, following = page_of(rows.order_by("-last_message_at", "namespace_id", "name"), limit)
-    details = _details(shown)
+    described: QuerySet[Any] = rows.annotate(tokens=_sum_tokens(), summary=_find_summary())
+    shown, following = page_of(described.order_by("-last_message_at", "namespace_id", "name"), limit)
     found = [
         SessionEntry(
             row.namespace_id,
             row.name,
             row.message_count,
-            details[row.namespace_id, row.name][0],
+            row.tokens,
             row.last_message_at,
             row.unsummarised,
-            details[row.namespace_id, row.name][1],
+            row.summary,
             row.summary_requested_at is not None,
         )
         for row in shown
@@ -114,10 +100,10 @@ def latest_card(namespace: Namespace, session: str) -> Condensation | None:
 
 def counts(namespace: Namespace, session: str) -> Counts:
     """Four counts, each of the session's own rows."""
-    [(_, _, tokens, _)] = fetch(_DETAILS, {"namespaces": [namespace.pk], "sessions": [session]}, prepared=False)
+    turns = Memory.objects.filter(namespace=namespace, session=session, turn__gt=0)
     own = {"namespace": namespace, "session": session}
     return Counts(
-        int(tokens),
+        turns.aggregate(tokens=Sum("tokens", default=0))["tokens"],
         Condensation.objects.filter(**own).count(),
         ContextPack.objects.filter(**own).count(),
         QuarantinedItem.objects.filter(**own).pending().count(),
@@ -129,12 +115,15 @@ def note_viewed(scope: Scope, *, session: str, what: str, now: datetime) -> None
     audit.record(scope, AuditEvent.SESSION_VIEW, session=session, details={"what": what}, now=now)
 
 
-def _details(rows: Sequence[Session]) -> dict[tuple[int, str], tuple[int, int]]:
-    if not rows:
-        return {}
-    keys = {"namespaces": [row.namespace_id for row in rows], "sessions": [row.name for row in rows]}
-    found = fetch(_DETAILS, keys, prepared=False)
-    return {(namespace_id, session): (int(tokens), int(number)) for namespace_id, session, tokens, number in found}
+def _sum_tokens() -> Coalesce:
+    turns = Memory.objects.filter(namespace_id=OuterRef("namespace_id"), session=OuterRef("name"), turn__gt=0)
+    sums = turns.order_by().values("session").annotate(sum=Sum("tokens"))
+    return Coalesce(Subquery(sums.values("sum")), 0)
+
+
+def _find_summary() -> Coalesce:
+    versions = Condensation.objects.filter(namespace_id=OuterRef("namespace_id"), session=OuterRef("name"))
+    return Coalesce(Subquery(versions.order_by("-number").values("number")[:1]), 0)
 
 
 def window_of(namespace_id: int, session: str) -> list[WindowMessage]:

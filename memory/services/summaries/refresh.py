@@ -13,18 +13,10 @@ from django.db.models import F, Q, QuerySet
 from memory.enums import SummaryTrigger
 from memory.governance.policy import Policy
 from memory.models import NamespacePolicy, Session
-from memory.models.sql import fetch
+from memory.models.queries.memories import claim_summaries
 from memory.services.jobs import queue
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
-
-_CLAIM = """
-UPDATE memory_session SET summary_requested_at = %(now)s
-WHERE namespace_id = %(namespace_id)s AND name = ANY(%(names)s)
-  AND message_count > summarised_turn AND message_count >= summarised_turn + %(messages)s
-  AND (summary_requested_at IS NULL OR summary_requested_at < %(earliest)s)
-RETURNING name
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +90,15 @@ def request_if_due(
 
 def request_each(namespace_id: int, sessions: Collection[str], *, now: datetime) -> None:
     """As `request_if_due` with a summary, of several sessions at once, that have enough new messages."""
-    claimed = fetch(
-        _CLAIM,
-        {
-            "namespace_id": namespace_id,
-            "names": list(sessions),
-            "messages": refresh_of(namespace_id).messages,
-            "now": now,
-            "earliest": _earliest_claim(now),
-        },
-        prepared=True,
-        by_key=True,
+    claimed = claim_summaries(
+        namespace_id,
+        sessions,
+        messages=refresh_of(namespace_id).messages,
+        claimed_before=_earliest_claim(now),
+        now=now,
     )
     if claimed:
-        queue.enqueue_each(queue.CONDENSE, [(namespace_id, name) for (name,) in sorted(claimed)])
+        queue.enqueue_each(queue.CONDENSE, [(namespace_id, name) for name in sorted(claimed)])
 
 
 def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None = None) -> int:

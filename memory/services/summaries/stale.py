@@ -16,12 +16,13 @@ from uuid import UUID
 
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
 from memory.enums import AuditEvent, MemoryState, Review, SummaryTrigger
 from memory.errors import Conflict
 from memory.models import Condensation, Memory, MemoryVersion, Session, StaleSource
+from memory.models.queries.memories import mark_stale_sources
 from memory.services.facts.sources import ask_to_follow
 from memory.services.jobs import queue
 from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
@@ -35,17 +36,6 @@ from memory.types import Scope
 _TRIES = 3
 
 
-# The time is the machine's: it distinguishes a mark from one that was set again while a summary was written.
-_MARK = """
-INSERT INTO memory_stalesource (namespace_id, session, memory_id, created_at)
-SELECT namespace_id, session, memory_id, clock_timestamp()
-FROM unnest(%(namespace_ids)s::bigint[], %(sessions)s::text[], %(memory_ids)s::uuid[])
-    AS turn (namespace_id, session, memory_id)
-ORDER BY namespace_id, session, memory_id
-ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_timestamp()
-"""
-
-
 def mark(memories: Sequence[Memory]) -> None:
     """Marks memories, inside the transaction that changes them, because summaries may repeat their former text.
 
@@ -55,13 +45,7 @@ def mark(memories: Sequence[Memory]) -> None:
     turns = [memory for memory in memories if memory.turn > 0]
     if not turns:
         return
-    parameters: dict[str, Any] = {
-        "namespace_ids": [turn.namespace_id for turn in turns],
-        "sessions": [turn.session for turn in turns],
-        "memory_ids": [turn.pk for turn in turns],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK, parameters)
+    mark_stale_sources(turns)
     for namespace_id in sorted({turn.namespace_id for turn in turns}):
         sessions = sorted({turn.session for turn in turns if turn.namespace_id == namespace_id})
         queue.enqueue_each(queue.RENEW_SUMMARY, [(namespace_id, session) for session in sessions])

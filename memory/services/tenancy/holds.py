@@ -15,11 +15,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from memory.errors import Conflict
-from memory.models import Memory, Namespace
+from memory.models import Memory, MemoryUpkeep, Namespace
 from memory.services.tenancy.policy import lock_policy
 
 # What a memory says.
@@ -66,12 +65,5 @@ def lock_free(namespace_id: int, memories: QuerySet[Memory]) -> None:
 
 
 def _list_own_holds(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT memory_id FROM memory_memoryupkeep
-            WHERE namespace_id = %s AND memory_id = ANY(%s::uuid[]) AND legal_hold ORDER BY memory_id
-            """,
-            [namespace_id, list(memory_ids)],
-        )
-        return [identity for (identity,) in cursor.fetchall()]
+    rows = MemoryUpkeep.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids, legal_hold=True)
+    return list(rows.order_by("memory_id").values_list("memory_id", flat=True))

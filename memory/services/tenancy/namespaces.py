@@ -8,7 +8,7 @@ from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
 from memory.errors import InvalidInput, NamespaceGone, NotFound
 from memory.models import Namespace
-from memory.models.sql import fetch, number_array
+from memory.models.queries import tenancy as queries
 from memory.types import Access, Scope
 
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
@@ -19,14 +19,6 @@ DEFAULT = "default"
 # What programs write for a name that they do not have: no namespace is made of it.
 NO_NAMES = frozenset({"", "null", "none", "undefined"})
 
-_BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
-_NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
-# Those of the namespaces that are there; none of them goes before the transaction ends. A statement that stores rows
-# has it in its head, refers to it, and stores nothing when it lacks one: whoever embeds or asks a model first may come
-# too late, and not every table has a foreign key that says so.
-KEEP_NAMESPACES = """
-SELECT id FROM memory_namespace WHERE id = ANY (%(namespace_ids)s::bigint[]) ORDER BY id FOR KEY SHARE
-"""
 
 # By name; a name that no namespace has is not known.
 _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
@@ -71,7 +63,7 @@ def keep_namespaces(scopes: Collection[Scope]) -> None:
     Raises NamespaceGone.
     """
     ids = {scope.namespace_id for scope in scopes}
-    if len(fetch(KEEP_NAMESPACES, {"namespace_ids": number_array(sorted(ids))}, prepared=True)) < len(ids):
+    if queries.keep_namespaces(ids) < len(ids):
         raise miss_namespaces(scopes)
 
 
@@ -109,8 +101,7 @@ def default_namespace(access: Access) -> str | None:
     if len(access.namespace_ids) != 1:
         return None
     (identity,) = access.namespace_ids
-    rows = fetch(_NAME_OF, {"id": identity}, prepared=True, of_tenants=False)
-    return str(rows[0][0]) if rows else None
+    return queries.find_namespace_name(identity)
 
 
 def list_ids(names: Collection[str]) -> frozenset[int]:
@@ -131,8 +122,8 @@ def _identity(access: Access, name: str) -> int | None:
     known = _ids.get(name)
     if known is not None and _reaches(access, known):
         return known
-    rows = fetch(_BY_NAME, {"name": name}, prepared=True, of_tenants=False)
-    return _ids.put(name, int(rows[0][0])) if rows else None
+    found = queries.find_namespace_id(name)
+    return None if found is None else _ids.put(name, found)
 
 
 def _reaches(access: Access, identity: int) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from django.db.models import Sum
 
 from memory.models import Namespace, NamespaceStat, WritesOfDay
-from memory.models.sql import fetch
+from memory.models.queries import tenancy as queries
 from memory.services.tenancy.policy import in_force, propose
 from memory.types import Access
 
@@ -45,47 +45,18 @@ class NearlyUsed:
     limit: int
 
 
-# Of each namespace the newest version of its policy; only those with a limit are counted.
-_NEARLY_USED = """
-WITH limits AS (
-    SELECT n.id, n.name, coalesce((p.overrides ->> %(memories)s)::bigint, %(memories_anywhere)s) AS memories,
-           coalesce((p.overrides ->> %(writes)s)::bigint, %(writes_anywhere)s) AS writes
-    FROM memory_namespace n
-    LEFT JOIN LATERAL (
-        SELECT overrides FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY version DESC LIMIT 1
-    ) p ON true
-    WHERE %(everywhere)s::bool OR n.id = ANY(%(reached)s::bigint[])
-), used AS (
-    SELECT l.name, %(memories)s AS key, l.memories AS most,
-           (SELECT coalesce(sum(s.memories), 0) FROM memory_namespacestat s WHERE s.namespace_id = l.id) AS used
-    FROM limits l WHERE l.memories > 0
-    UNION ALL
-    SELECT l.name, %(writes)s, l.writes, w.memories
-    FROM limits l JOIN memory_writesofday w ON w.namespace_id = l.id AND w.day = %(today)s WHERE l.writes > 0
-)
-SELECT name, key, used, most FROM used WHERE used >= %(share)s::float8 * most ORDER BY used / most DESC, name
-LIMIT %(limit)s
-"""
-
-
 def list_nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
     """The quotas of which NEARLY or more is used, the fullest first."""
     anywhere = propose({}).policy
-    parameters = {
-        "memories": MEMORIES,
-        "memories_anywhere": anywhere.memories_quota,
-        "writes": WRITES,
-        "writes_anywhere": anywhere.writes_per_day,
-        "everywhere": access.all_namespaces,
-        "reached": sorted(access.namespace_ids),
-        "today": now.astimezone(UTC).date(),
-        "share": NEARLY,
-        "limit": limit,
-    }
-    return [
-        NearlyUsed(name, key, int(used), int(most))
-        for name, key, used, most in fetch(_NEARLY_USED, parameters, prepared=False)
-    ]
+    rows = queries.list_nearly_used(
+        None if access.all_namespaces else access.namespace_ids,
+        keys=(MEMORIES, WRITES),
+        defaults=(anywhere.memories_quota, anywhere.writes_per_day),
+        today=now.astimezone(UTC).date(),
+        share=NEARLY,
+        limit=limit,
+    )
+    return [NearlyUsed(name, key, int(used), int(most)) for name, key, used, most in rows]
 
 
 def has_quota(namespace_id: int) -> bool:

@@ -7,17 +7,15 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from memory.enums import Review, TopicLevel, TreeUse
+from memory.enums import TopicLevel, TreeUse
 from memory.errors import InvalidInput, NotFound
 from memory.kinds import SESSION_PREFIX
 from memory.models import Document, Memory, TopicMember, TopicNode, TopicTree
 from memory.models.memory import spans_of
 from memory.models.paging import page_of
-from memory.models.sql import fetch, uuid_array
+from memory.models.queries import tree as queries
 from memory.services.tree.due import use_of
-from memory.services.tree.store import IN_TREE
 from memory.types import Scope
 
 # Topics of a session that stand below it; the others are listed by themselves.
@@ -101,12 +99,7 @@ def list_children(
 ) -> dict[uuid.UUID, tuple[list[NodeShown], uuid.UUID | None]]:
     """Of each session the first CHILDREN topics, and where its next ones begin."""
     sessions = [node.id for node in nodes if node.level == TopicLevel.SESSION]
-    parameters = {
-        "namespace_id": scope.namespace_id,
-        "parents": uuid_array(map(str, sessions)),
-        "most": CHILDREN + 1,
-    }
-    found = fetch(_FIRST_TOPICS, parameters, prepared=False)
+    found = queries.list_first_topics(scope.namespace_id, sessions, most=CHILDREN + 1)
     shown = [row[0] for row in found if row[2] <= CHILDREN]
     rows = TopicNode.objects.in_scope(scope).filter(id__in=shown).defer("centroid").order_by("id")
     children: dict[uuid.UUID, list[NodeShown]] = defaultdict(list)
@@ -148,37 +141,6 @@ def _find(scope: Scope, node_id: uuid.UUID, *, field: str) -> TopicNode:
     return node
 
 
-_FIRST_TOPICS = """
-SELECT n.id, p.id, row_number() OVER (PARTITION BY p.id ORDER BY n.id) FROM unnest(%(parents)s::uuid[]) AS p (id)
-CROSS JOIN LATERAL (
-    SELECT c.id FROM memory_topicnode c
-    WHERE c.namespace_id = %(namespace_id)s AND c.parent = p.id ORDER BY c.id LIMIT %(most)s
-) n
-"""
-# What is told of a place: its memory is in the tree still, and says what it said when the place was chosen.
-_TOLD = f"""
-SELECT p.node, p.kind, p.memory_id, p.start, p."end", substr(m.text, p.start + 1, p."end" - p.start), m.retired_spans
-FROM unnest(%(nodes)s::uuid[], %(kinds)s::text[], %(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[])
-    WITH ORDINALITY AS p (node, kind, memory_id, start, "end", number)
-JOIN memory_topicmember t ON t.namespace_id = %(namespace_id)s AND t.memory_id = p.memory_id
-JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id AND m.content_hash = t.content_hash
-WHERE {IN_TREE} AND m.review <> %(suspected)s
-ORDER BY p.number
-"""  # noqa: S608 - put together of constants
-_MEMBERS = f"""
-FROM memory_topicnode n
-JOIN memory_topicmember t ON t.namespace_id = n.namespace_id AND t.topic = n.id
-JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
-WHERE n.namespace_id = %(namespace_id)s AND {IN_TREE}
-"""
-# Of topics, and of sessions: memories below them, and topics of which there are any.
-_COUNTS = f"""
-SELECT n.id, count(*), 0 {_MEMBERS} AND n.id = ANY(%(topics)s::uuid[]) GROUP BY n.id
-UNION ALL
-SELECT n.parent, count(*), count(DISTINCT n.id) {_MEMBERS} AND n.parent = ANY(%(sessions)s::uuid[]) GROUP BY n.parent
-"""
-
-
 def _show(scope: Scope, nodes: Sequence[TopicNode], *, now: datetime, empty: bool = False) -> list[NodeShown]:
     """The nodes with what their memories say now; `empty`: also those without a memory that holds."""
     counts, topics = _count(scope, nodes, now=now)
@@ -213,18 +175,15 @@ def _count(
     scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
 ) -> tuple[defaultdict[uuid.UUID, int], defaultdict[uuid.UUID, int]]:
     """Memories below each node, and topics below each session that have any."""
-    of_level: dict[str, list[str]] = {TopicLevel.TOPIC: [], TopicLevel.SESSION: []}
+    of_level: dict[str, list[uuid.UUID]] = {TopicLevel.TOPIC: [], TopicLevel.SESSION: []}
     for node in nodes:
-        of_level[node.level].append(str(node.id))
-    parameters = {
-        "namespace_id": scope.namespace_id,
-        "topics": uuid_array(of_level[TopicLevel.TOPIC]),
-        "sessions": uuid_array(of_level[TopicLevel.SESSION]),
-        "now": now,
-    }
+        of_level[node.level].append(node.id)
+    counted = queries.count_members(
+        scope.namespace_id, topics=of_level[TopicLevel.TOPIC], sessions=of_level[TopicLevel.SESSION], now=now
+    )
     memories: defaultdict[uuid.UUID, int] = defaultdict(int)
     topics: defaultdict[uuid.UUID, int] = defaultdict(int)
-    for identity, below, filled in fetch(_COUNTS, parameters, prepared=False):
+    for identity, below, filled in counted:
         memories[identity], topics[identity] = below, filled
     return memories, topics
 
@@ -241,14 +200,7 @@ def _read_places(
     told: defaultdict[tuple[uuid.UUID, str], list[QuotedPart]] = defaultdict(list)
     if not places:
         return told
-    columns: list[list[Any]] = [list(column) for column in zip(*places, strict=True)]
-    names = ("nodes", "kinds", "ids", "starts", "ends")
-    parameters = dict(zip(names, columns, strict=True)) | {
-        "namespace_id": scope.namespace_id,
-        "now": now,
-        "suspected": Review.SUSPECTED.value,
-    }
-    for node, kind, memory_id, start, end, text, retired in fetch(_TOLD, parameters, prepared=False):
+    for node, kind, memory_id, start, end, text, retired in queries.read_places(scope.namespace_id, places, now=now):
         if not any(first < end and start < last for first, last in spans_of(retired)):
             told[node, kind].append(QuotedPart(memory_id, text))
     return told

@@ -12,7 +12,7 @@ import time
 import uuid
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, TreeUse
@@ -27,7 +27,6 @@ from memory.services.jobs.registry import slice_seconds
 from memory.services.tree import place, store
 from memory.services.tree.due import FOLLOWED, use_of
 from memory.services.tree.growing import GrowingTree, TreeGone
-from memory.services.tree.store import IN_TREE
 from memory.services.tree.words import choose_words
 from memory.types import Scope
 
@@ -53,7 +52,7 @@ def grow(scope: Scope, *, now: datetime, seconds: float | None = None) -> int:
     placed = 0
     try:
         taken_out = _take_out(tree)
-        for session in place.list_sessions(tree):
+        for session in tree.reader.list_sessions():
             while (done := place.place_next(tree, session)) is not None:
                 placed += done
                 if time.monotonic() > deadline:
@@ -125,47 +124,19 @@ def _begin(scope: Scope, *, now: datetime) -> GrowingTree | None:
     return GrowingTree(scope, model.pk, row.version, None, Snapshot(snapshot), now)
 
 
-# Members that are not what they were placed as; topics that have lost members with their memories; whether any have.
-_LEFT = f"""
-SELECT t.memory_id, t.topic FROM memory_topicmember t
-JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
-WHERE t.namespace_id = %(namespace_id)s {{those}}
-  AND (({IN_TREE}) IS NOT TRUE OR m.content_hash <> t.content_hash OR NOT EXISTS (
-      SELECT FROM memory_memoryvector v
-      WHERE v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id))
-LIMIT %(limit)s
-"""  # noqa: S608 - put together of constants
-_SHRUNK = """
-SELECT n.id FROM memory_topicnode n
-LEFT JOIN (
-    SELECT topic, count(*) AS members FROM memory_topicmember WHERE namespace_id = %(namespace_id)s GROUP BY topic
-) t ON t.topic = n.id
-WHERE n.namespace_id = %(namespace_id)s AND n.level = 'topic' AND n.id > %(after)s
-  AND (n.size <> coalesce(t.members, 0) OR n.centroid IS NULL)
-ORDER BY n.id LIMIT %(limit)s
-"""
-_GONE = """
-SELECT EXISTS (
-    SELECT FROM unnest(%(changed)s::uuid[]) AS c (id)
-    WHERE NOT EXISTS (SELECT FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id = c.id))
-"""
-
-
 def _take_out(tree: GrowingTree) -> int:
     """Takes out the members that left or say something else by now; returns how many."""
-    left = _LEFT.format(those=tree.narrow("t.memory_id"))
     total = 0
     while True:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic():
             tree.lock()
-            cursor.execute(left, tree.parameters())
-            rows = cursor.fetchall()
+            rows = tree.reader.list_left()
             TopicMember.objects.in_scope(tree.scope).filter(memory_id__in=[row[0] for row in rows]).delete()
             tree.measure({row[1] for row in rows})
         if not rows:
             break
         total += len(rows)
-    if tree.changed is None or _has_lost(tree):
+    if tree.changed is None or tree.reader.has_lost():
         _follow_lost(tree)
     return total
 
@@ -174,27 +145,18 @@ def _follow_lost(tree: GrowingTree) -> None:
     """Measures the topics anew whose members were deleted: they have taken their membership along."""
     after = uuid.UUID(int=0)
     while True:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic():
             tree.lock()
-            cursor.execute(_SHRUNK, tree.parameters(after=after))
-            topics = [topic for (topic,) in cursor.fetchall()]
+            topics = tree.reader.list_shrunk(after)
             tree.measure(topics)
         if not topics:
             return
         after = topics[-1]
 
 
-def _has_lost(tree: GrowingTree) -> bool:
-    """Whether memories that have changed are not there any more."""
-    with connection.cursor() as cursor:
-        cursor.execute(_GONE, tree.parameters())
-        [gone] = cursor.fetchone()
-    return bool(gone)
-
-
 def _end(tree: GrowingTree) -> None:
     """Writes down how far the tree has come, unless memories were left out that somebody was changing."""
     with transaction.atomic():
         tree.lock()
-        if not place.has_waiting(tree):
+        if not tree.reader.has_waiting():
             TopicTree.objects.in_scope(tree.scope).update(seen=tree.seen.text, looked_at=tree.now)

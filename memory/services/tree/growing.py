@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from memory.models import TopicTree
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.queries.tree import TreeReader
 from memory.retrieval.columns.load import Snapshot
 from memory.services.tree import store
 from memory.types import Scope
@@ -42,20 +42,10 @@ class GrowingTree:
         if not TopicTree.objects.in_scope(self.scope).filter(version=self.version).exists():
             raise TreeGone
 
-    def parameters(self, **more: Any) -> dict[str, Any]:
-        """What the statements of a run are given, and `more`."""
-        return {
-            "namespace_id": self.scope.namespace_id,
-            "model_id": self.model_id,
-            "changed": self.changed,
-            "now": self.now,
-            "limit": BATCH,
-            **more,
-        }
-
-    def narrow(self, column: str) -> str:
-        """The condition that a memory, whose id is in `column`, is one of those that the run looks at."""
-        return "" if self.changed is None else f"AND {column} = ANY(%(changed)s::uuid[])"
+    @property
+    def reader(self) -> TreeReader:
+        """Reads for this run, BATCH memories at a time."""
+        return TreeReader(self.scope.namespace_id, self.model_id, self.changed, self.now, BATCH)
 
     def measure(self, topics: Collection[uuid.UUID]) -> None:
         """Sizes and means of the topics are those of their members now (`store.measure`)."""

@@ -8,72 +8,24 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory.models import TopicMember
 from memory.retrieval.topics import LARGEST, SessionTopics, split
 from memory.services.tree import store
 from memory.services.tree.growing import GrowingTree
-from memory.services.tree.store import IN_TREE
 
 # Topics that one transaction joins to others.
 MOST_JOINED = 10
 # A topic that has come to so many memories without falling apart is left as it is.
 MOST_SPLIT = 3_072
 
-# Memories that belong into the tree and are not there.
-_WAITING = f"""
-FROM memory_memory m
-WHERE m.namespace_id = %(namespace_id)s {{those}} AND {IN_TREE}
-  AND NOT EXISTS (SELECT FROM memory_topicmember t WHERE t.namespace_id = m.namespace_id AND t.memory_id = m.id)
-  AND EXISTS (SELECT FROM memory_memoryvector v
-              WHERE v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id)
-  AND NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
-"""  # noqa: S608 - put together of constants
-# Waits for nobody: whoever changes or erases a memory has its row locked, and may wait for the tree.
-_NEXT = f"""
-WITH next AS MATERIALIZED (
-    SELECT m.id, m.occurred_at, m.turn, m.content_hash {_WAITING} AND m.session = %(session)s
-    ORDER BY m.occurred_at, m.turn, m.id LIMIT %(limit)s FOR KEY SHARE OF m SKIP LOCKED
-)
-SELECT n.id, n.content_hash, b.id FROM next n
-LEFT JOIN LATERAL (
-    SELECT p.id FROM memory_memory p
-    WHERE p.namespace_id = %(namespace_id)s AND p.session = %(session)s
-      AND (p.occurred_at, p.turn) < (n.occurred_at, n.turn) AND p.state = 'active'
-    ORDER BY p.occurred_at DESC, p.turn DESC LIMIT 1
-) b ON true
-ORDER BY n.occurred_at, n.turn, n.id
-"""  # noqa: S608 - put together of constants
-_VECTORS = """
-SELECT memory_id, halfvec_send(l2_normalize(avg(embedding))) FROM memory_memoryvector
-WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND memory_id = ANY(%(ids)s::uuid[])
-GROUP BY memory_id
-"""
-_TOPICS = """
-SELECT id, size, halfvec_send(centroid) FROM memory_topicnode
-WHERE namespace_id = %(namespace_id)s AND parent = %(parent)s AND centroid IS NOT NULL
-ORDER BY id
-"""
-
-
-def list_sessions(tree: GrowingTree) -> list[str]:
-    """The sessions with memories that wait to be placed, those that began first in front."""
-    waiting = _WAITING.format(those=tree.narrow("m.id"))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT m.session {waiting} GROUP BY m.session ORDER BY min(m.occurred_at), m.session",
-            tree.parameters(),
-        )
-        return [session for (session,) in cursor.fetchall()]
-
 
 def place_next(tree: GrowingTree, session: str) -> int | None:
     """Puts the next memories of the session into its topics; returns how many, None when none is left."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         tree.lock()
-        cursor.execute(_NEXT.format(those=tree.narrow("m.id")), tree.parameters(session=session))
-        rows = cursor.fetchall()
+        rows = tree.reader.lock_next(session)
         if not rows:
             return None
         known = _read_vectors(tree, {row[0] for row in rows} | {row[2] for row in rows if row[2] is not None})
@@ -82,10 +34,9 @@ def place_next(tree: GrowingTree, session: str) -> int | None:
             return 0
         vectors = np.stack([known[row[0]] for row in rows])
         nothing = np.zeros(vectors.shape[1])
-        before = np.stack([known.get(row[2], nothing) for row in rows])
+        before = np.stack([known.get(row[2], nothing) if row[2] else nothing for row in rows])
         parent = store.find_session_node(tree.scope.namespace_id, session, now=tree.now)
-        cursor.execute(_TOPICS, tree.parameters(parent=parent))
-        topics = cursor.fetchall()
+        topics = tree.reader.read_topics(parent)
         ids = [row[0] for row in topics]
         means = _unpack([row[2] for row in topics], vectors.shape[1])
         grouped = SessionTopics(means, np.array([row[1] for row in topics], dtype=np.int64))
@@ -154,10 +105,7 @@ def _split_topic(tree: GrowingTree, session: str, parent: uuid.UUID, topic: uuid
 
 def _read_vectors(tree: GrowingTree, memory_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, np.ndarray]:
     """The direction of each memory's vectors, float32 [dimensions] of length 1; without those that have none."""
-    with connection.cursor() as cursor:
-        cursor.execute(_VECTORS, tree.parameters(ids=list(memory_ids)))
-        rows = cursor.fetchall()
-    found = {row[0]: _unpack([row[1]], 0)[0] for row in rows}
+    found = {memory_id: _unpack([packed], 0)[0] for memory_id, packed in tree.reader.read_vectors(memory_ids)}
     # Of length 1 but for how coarse stored numbers are.
     return {memory_id: vector / max(float(np.linalg.norm(vector)), 1e-6) for memory_id, vector in found.items()}
 
@@ -168,12 +116,3 @@ def _unpack(packed: Sequence[Any], dimensions: int) -> np.ndarray:
         return np.zeros((0, dimensions), np.float32)
     values = np.stack([np.frombuffer(bytes(one), dtype=">f2", offset=4) for one in packed])
     return values.astype(np.float32)
-
-
-def has_waiting(tree: GrowingTree) -> bool:
-    """Whether memories wait to be placed, of those that the run looks at."""
-    waiting = _WAITING.format(those=tree.narrow("m.id"))
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS (SELECT {waiting})", tree.parameters())
-        [waits] = cursor.fetchone()
-    return bool(waits)

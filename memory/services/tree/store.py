@@ -6,52 +6,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-from django.db import connection
 
 from memory.enums import TopicLevel
 from memory.models import TopicMember, TopicNode, TopicTree
 from memory.models.keys import new_id
-
-# What is in the tree: what is found, holds, and has a vector under the tree's model. Of a memory `m`.
-IN_TREE = """
-m.state = 'active' AND m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
-"""
-
-_DIRECTION = "SELECT l2_normalize(avg(v.embedding)) AS mean FROM memory_memoryvector v"
-# Sizes and means of topics as their members have them now; those without any go, and so do sessions without topics.
-_MEASURE = f"""
-UPDATE memory_topicnode n SET size = g.size, centroid = g.centroid, stale = true, updated_at = %(now)s
-FROM (
-    SELECT t.topic, count(*) AS size, avg(d.mean) AS centroid
-    FROM memory_topicmember t
-    LEFT JOIN LATERAL (
-        {_DIRECTION}
-        WHERE v.namespace_id = t.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = t.memory_id
-    ) d ON true
-    WHERE t.namespace_id = %(namespace_id)s AND t.topic = ANY(%(topics)s::uuid[]) GROUP BY t.topic
-) g
-WHERE n.namespace_id = %(namespace_id)s AND n.id = g.topic
-"""  # noqa: S608 - put together of constants
-_DELETE_EMPTY = """
-DELETE FROM memory_topicnode n
-WHERE n.namespace_id = %(namespace_id)s AND n.id = ANY(%(topics)s::uuid[]) AND n.level = 'topic'
-  AND NOT EXISTS (SELECT FROM memory_topicmember t WHERE t.namespace_id = n.namespace_id AND t.topic = n.id)
-"""
-_DELETE_CHILDLESS = """
-DELETE FROM memory_topicnode n
-WHERE n.namespace_id = %(namespace_id)s AND n.id = ANY(%(sessions)s::uuid[])
-  AND NOT EXISTS (SELECT FROM memory_topicnode c WHERE c.namespace_id = n.namespace_id AND c.parent = n.id)
-"""
-_MEASURE_SESSIONS = """
-UPDATE memory_topicnode n SET size = g.size, stale = true, updated_at = %(now)s
-FROM (
-    SELECT c.parent, sum(c.size) AS size FROM memory_topicnode c
-    WHERE c.namespace_id = %(namespace_id)s AND c.parent = ANY(%(sessions)s::uuid[]) GROUP BY c.parent
-) g
-WHERE n.namespace_id = %(namespace_id)s AND n.id = g.parent
-"""
+from memory.models.queries import tree as queries
 
 
 def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], now: datetime) -> None:
@@ -59,17 +18,9 @@ def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], no
     if not topics:
         return
     rows = TopicNode.objects.filter(namespace_id=namespace_id, id__in=topics)
-    sessions = list(rows.order_by().values_list("parent", flat=True).distinct())
-    parameters: dict[str, Any] = {
-        "namespace_id": namespace_id,
-        "model_id": model_id,
-        "topics": list(topics),
-        "sessions": sessions,
-        "now": now,
-    }
-    with connection.cursor() as cursor:
-        for statement in (_MEASURE, _DELETE_EMPTY, _DELETE_CHILDLESS, _MEASURE_SESSIONS):
-            cursor.execute(statement, parameters)
+    parents = rows.exclude(parent=None).order_by().values_list("parent", flat=True).distinct()
+    sessions = [parent for parent in parents if parent is not None]
+    queries.measure(namespace_id, model_id=model_id, topics=topics, sessions=sessions, now=now)
 
 
 def put_members(namespace_id: int, placed: Mapping[uuid.UUID, tuple[uuid.UUID, bytes]]) -> None:

@@ -17,15 +17,15 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from memory import audit
 from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, Degradation
 from memory.errors import BudgetExceeded
 from memory.governance.budget import Amount, Budget, Limit, list_reached, refusing
-from memory.models import ApiKey, AuditLog, Namespace, UsageReservation
+from memory.models import ApiKey, AuditLog, Namespace, NamespacePolicy, UsageDay, UsageReservation
 from memory.models.locks import Lock, lock_in_transaction
-from memory.models.sql import fetch
 from memory.services.tenancy.policy import governing, propose
 from memory.types import Access, Scope
 
@@ -77,19 +77,6 @@ class BudgetUse:
 
 
 _held: Cache[tuple[int, int], tuple[HeldBudget, ...]] = for_seconds(KNOWN_SECONDS)
-
-_USED = {
-    False: "SELECT coalesce(sum(cost), 0), coalesce(sum(prompt_tokens + completion_tokens), 0) FROM memory_usageday "
-    "WHERE namespace_id = %(id)s AND day >= %(since)s",
-    True: "SELECT coalesce(sum(cost), 0), coalesce(sum(prompt_tokens + completion_tokens), 0) FROM memory_usageday "
-    "WHERE key_id = %(id)s AND day >= %(since)s",
-}
-_RESERVED = {
-    False: "SELECT coalesce(sum(cost), 0), coalesce(sum(tokens), 0) FROM memory_usagereservation "
-    "WHERE namespace_id = %(id)s AND expires_at > %(now)s",
-    True: "SELECT coalesce(sum(cost), 0), coalesce(sum(tokens), 0) FROM memory_usagereservation "
-    "WHERE key_id = %(id)s AND expires_at > %(now)s",
-}
 
 
 def find_known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
@@ -151,16 +138,6 @@ def use_of(held: HeldBudget, *, now: datetime) -> BudgetUse:
     return BudgetUse(held, used, reserved, held.budget.resets(now))
 
 
-# Namespaces whose newest policy sets a limit, or all where the server sets one for all.
-_LIMITED = """
-SELECT n.id, n.name FROM memory_namespace n
-LEFT JOIN LATERAL (
-    SELECT overrides FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY version DESC LIMIT 1
-) p ON true
-WHERE (%(everywhere)s::bool OR n.id = ANY(%(reached)s::bigint[]))
-  AND (%(anywhere)s::bool OR p.overrides ?| %(limits)s::text[])
-ORDER BY n.name LIMIT %(most)s
-"""
 _LIMITS = ("budget.soft_usd", "budget.hard_usd", "budget.soft_tokens", "budget.hard_tokens")
 
 
@@ -169,18 +146,7 @@ def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, Bu
 
     Of namespaces and of keys `most` are looked at. Keys are listed for those who reach all.
     """
-    parameters = {
-        "everywhere": access.all_namespaces,
-        "reached": sorted(access.namespace_ids),
-        "anywhere": bool(propose({}).policy.budget),
-        "limits": list(_LIMITS),
-        "most": most,
-    }
-    found = [
-        (name, held)
-        for namespace_id, name in fetch(_LIMITED, parameters, prepared=False)
-        for held in budgets_of(Payer(namespace_id))
-    ]
+    found = [(name, held) for pk, name in _list_limited(access)[:most] for held in budgets_of(Payer(pk))]
     if access.all_namespaces:
         unlimited = {name.replace("budget.", "budget_"): 0 for name in _LIMITS}
         for key in ApiKey.objects.filter(revoked_at=None).exclude(**unlimited).order_by("name")[:most]:
@@ -189,16 +155,32 @@ def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, Bu
     return sorted(uses, key=lambda one: -one[1].share)
 
 
+def _list_limited(access: Access) -> QuerySet[Namespace, tuple[int, str]]:
+    """Finds namespaces whose newest policy sets a limit, or all where the server sets one for all."""
+    rows = Namespace.objects.order_by("name")
+    if not access.all_namespaces:
+        rows = rows.filter(pk__in=access.namespace_ids)
+    if not propose({}).policy.budget:
+        policies = NamespacePolicy.objects.filter(namespace_id=OuterRef("pk")).order_by("-version")
+        newest = Subquery(policies.values("overrides")[:1])
+        rows = rows.annotate(overrides=newest).filter(overrides__has_any_keys=_LIMITS)
+    return rows.values_list("pk", "name")
+
+
 def forget_expired(*, now: datetime) -> int:
     """Deletes the reservations of processes that have ended without settling them; returns how many."""
     return UsageReservation.objects.across_namespaces().filter(expires_at__lte=now).delete()[0]
 
 
 def _amounts(held: HeldBudget, now: datetime) -> tuple[Amount, Amount]:
-    parameters = {"id": held.id, "since": held.budget.begins(now).date(), "now": now}
-    ((usd, tokens),) = fetch(_USED[held.of_key], parameters, prepared=False)
-    ((open_usd, open_tokens),) = fetch(_RESERVED[held.of_key], parameters, prepared=False)
-    return Amount(usd, int(tokens)), Amount(open_usd, int(open_tokens))
+    own = {"key_id": held.id} if held.of_key else {"namespace_id": held.id}
+    days = UsageDay.objects.across_namespaces().filter(**own, day__gte=held.budget.begins(now).date())
+    used = days.aggregate(
+        usd=Sum("cost", default=Decimal(0)), tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0)
+    )
+    calls = UsageReservation.objects.across_namespaces().filter(**own, expires_at__gt=now)
+    reserved = calls.aggregate(usd=Sum("cost", default=Decimal(0)), tokens=Sum("tokens", default=0))
+    return Amount(**used), Amount(**reserved)
 
 
 def _lock(held: HeldBudget) -> None:

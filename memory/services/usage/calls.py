@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from memory import caller
@@ -18,6 +18,7 @@ from memory.enums import ModelCallStatus
 from memory.governance.budget import Amount
 from memory.models import ModelCall
 from memory.models.keys import first_id_of
+from memory.models.queries.usage import add_call
 from memory.postgresql import reach
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
 from memory.services.usage import budgets, prices
@@ -140,38 +141,10 @@ def _count_tokens(call: EndedCall) -> TokenUsage:
     return TokenUsage(call.planned.prompt_tokens, completion, call.usage.cached)
 
 
-_ADD = """
-INSERT INTO memory_usageday AS d (namespace_id, day, key_id, purpose, kind, provider, model, calls, failed, unpriced,
-                                  prompt_tokens, cached_tokens, completion_tokens, cost)
-VALUES (%s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (namespace_id, day, key_id, purpose, kind, provider, model) DO UPDATE SET
-    calls = d.calls + 1,
-    failed = d.failed + excluded.failed,
-    unpriced = d.unpriced + excluded.unpriced,
-    prompt_tokens = d.prompt_tokens + excluded.prompt_tokens,
-    cached_tokens = d.cached_tokens + excluded.cached_tokens,
-    completion_tokens = d.completion_tokens + excluded.completion_tokens,
-    cost = d.cost + excluded.cost
-"""
-
-
 def _keep(row: ModelCall) -> None:
     """The row, its part in the sums of the day, and the end of its reservation, together."""
     has_failed = row.status == ModelCallStatus.FAILED
     with transaction.atomic():
         row.save(force_insert=True)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _ADD,
-                [
-                    *(row.namespace_id, row.at.astimezone(UTC).date(), row.key_id or 0, row.purpose, row.kind),
-                    *(
-                        row.provider,
-                        row.model,
-                        int(has_failed),
-                        int(row.prompt_tokens is not None and row.cost is None),
-                    ),
-                    *(row.prompt_tokens or 0, row.cached_tokens or 0, row.completion_tokens or 0, row.cost or 0),
-                ],
-            )
+        add_call(row, day=row.at.astimezone(UTC).date(), failed=has_failed)
         budgets.give_back(row.pk, namespace_id=row.namespace_id)

@@ -15,39 +15,17 @@ import orjson
 from memory.enums import UsageGroup
 from memory.errors import InvalidInput, NotFound
 from memory.models import Namespace
-from memory.models.sql import fetch
+from memory.models.queries import usage as queries
 from memory.text.spreadsheet import lines_of
 from memory.types import Access
 
 # As many rows as one file holds.
 MAX_FILED = 100_000
 
-# What each group is told apart by, in SQL.
-_COLUMNS: dict[UsageGroup, str] = {
-    UsageGroup.DAY: "u.day::text",
-    UsageGroup.KEY: "coalesce('key:' || k.prefix, '')",
-    UsageGroup.NAMESPACE: "coalesce(n.name, '')",
-    UsageGroup.PURPOSE: "u.purpose",
-    UsageGroup.MODEL: "u.provider || '/' || u.model",
-}
 _FIGURES = (
     *("calls", "failed", "unpriced", "prompt_tokens", "cached_tokens", "cached_share", "completion_tokens"),
     "cost_usd",
 )
-_TOTALS = """
-SELECT * FROM (
-    SELECT ARRAY[{columns}]::text[] AS parts, sum(calls), sum(failed), sum(unpriced), sum(prompt_tokens),
-           sum(cached_tokens), sum(completion_tokens), sum(cost)
-    FROM memory_usageday u
-    LEFT JOIN memory_namespace n ON n.id = u.namespace_id
-    LEFT JOIN memory_apikey k ON k.id = u.key_id
-    WHERE u.day >= %(since)s AND u.day <= %(until)s
-      AND (%(everywhere)s::bool OR u.namespace_id = ANY(%(namespaces)s::bigint[]))
-    GROUP BY 1
-) AS totals
-WHERE %(after)s::text[] IS NULL OR parts COLLATE "C" > %(after)s::text[] COLLATE "C"
-ORDER BY parts COLLATE "C" LIMIT %(limit)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +72,14 @@ def list_totals(access: Access, wanted: UsageFilter) -> tuple[list[UsageTotal], 
     Raises NotFound for a namespace out of reach, and InvalidInput for a cursor that is none.
     """
     namespaces = _namespaces(access, wanted.namespace)
-    columns = ", ".join(_COLUMNS[group] for group in wanted.groups) or "''"
-    parameters = {
-        "since": wanted.since,
-        "until": wanted.until,
-        "everywhere": namespaces is None,
-        "namespaces": namespaces or [],
-        "after": _read_cursor(wanted.cursor, max(1, len(wanted.groups))) if wanted.cursor else None,
-        "limit": wanted.limit + 1,
-    }
-    rows = fetch(_TOTALS.format(columns=columns), parameters, prepared=False)
+    rows = queries.list_totals(
+        wanted.groups,
+        namespaces,
+        since=wanted.since,
+        until=wanted.until,
+        after=_read_cursor(wanted.cursor, max(1, len(wanted.groups))) if wanted.cursor else None,
+        limit=wanted.limit + 1,
+    )
     found = [_total(wanted.groups, row) for row in rows[: wanted.limit]]
     return found, _cursor_after(rows[wanted.limit - 1][0]) if len(rows) > wanted.limit else None
 

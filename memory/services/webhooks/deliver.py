@@ -21,8 +21,8 @@ from memory import audit, metrics
 from memory.enums import AuditEvent, DeliveryState
 from memory.errors import Conflict, InvalidInput
 from memory.models import Namespace, Webhook, WebhookDelivery
+from memory.models.queries import webhooks as queries
 from memory.models.scoped import ScopedQuerySet
-from memory.models.sql import fetch
 from memory.services.webhooks import feed
 from memory.services.webhooks.addresses import check_url
 from memory.services.webhooks.events import sources
@@ -61,40 +61,14 @@ class Lease:
     until: datetime
 
 
-# Those whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
-# clock went back.
-_DUE = """
-SELECT c.namespace_id, c.id FROM memory_webhook c
-WHERE c.enabled
-  AND NOT coalesce(c.leased_until > %(now)s AND c.leased_until <= %(until)s, false)
-  AND NOT coalesce(c.paused_until > %(now)s AND c.paused_until <= %(most_pause)s, false)
-  AND (EXISTS (SELECT FROM memory_webhookdelivery d
-               WHERE d.namespace_id = c.namespace_id AND d.webhook_id = c.id AND d.state = 'waiting'
-                 AND d.next_at <= %(now)s)
-       OR EXISTS (SELECT FROM memory_auditlog a
-                  WHERE a.namespace_id = c.namespace_id AND (a.xact, a.id) > (c.seen_xact, c.seen_id)
-                    AND a.xact < %(horizon)s AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK'
-                    AND a.event_type = ANY(%(sources)s)))
-"""
-_CLAIM = f"""
-UPDATE memory_webhook w SET leased_until = %(until)s
-FROM (
-    {_DUE} ORDER BY c.failures, c.leased_until NULLS FIRST LIMIT %(limit)s FOR UPDATE OF c SKIP LOCKED
-) AS free
-WHERE w.namespace_id = free.namespace_id AND w.id = free.id
-RETURNING w.namespace_id, w.id, w.leased_until
-"""  # noqa: S608 - of constants
-
-
 def is_due(*, now: datetime) -> bool:
     """Tells whether a webhook that no process has claimed has something to deliver."""
-    [(found,)] = fetch(f"SELECT EXISTS ({_DUE})", _describe_due(now), prepared=False)
-    return bool(found)
+    return queries.has_due(**_describe_due(now))
 
 
 def claim(*, limit: int, now: datetime) -> list[Lease]:
     """Claims webhooks with something to deliver, of all namespaces, for the caller."""
-    return [Lease(*row) for row in fetch(_CLAIM, {**_describe_due(now), "limit": limit}, prepared=False)]
+    return [Lease(*row) for row in queries.claim(**_describe_due(now), limit=limit)]
 
 
 def deliver_due(lease: Lease, *, clock: Clock) -> int:
@@ -135,8 +109,8 @@ def _describe_due(now: datetime) -> dict[str, Any]:
     return {
         "now": now,
         "until": now + TURN + 3 * timedelta(seconds=settings.MEMOS_WEBHOOK_SECONDS),
-        "most_pause": now + timedelta(seconds=MOST_PAUSE),
-        "horizon": feed.horizon(),
+        "pause_until": now + timedelta(seconds=MOST_PAUSE),
+        "below": feed.horizon(),
         "sources": sources(()),
     }
 

@@ -17,7 +17,7 @@ import orjson
 
 from memory.errors import Conflict, InvalidInput
 from memory.models import ErasedMemory
-from memory.models.sql import fetch
+from memory.models.queries import webhooks as queries
 from memory.services.webhooks.events import BEFORE_ALL, NO_ID, AuditRow, Event, Place, event_of, sources
 from memory.types import Scope
 
@@ -27,25 +27,6 @@ ERASED_IDS = 1_000
 NOW = "now"
 
 _CURSOR = re.compile(r"([0-9a-f]{1,15})-([0-9a-f]{32})")
-
-# The offset is that of the chain's era: how much the cluster's own numbers count for more after a restore.
-_HORIZON = """
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-       + coalesce((SELECT xact_offset FROM memory_auditseal ORDER BY number DESC LIMIT 1), 0)
-"""
-
-# The conditions on QUERY and CONTEXT_PACK are those of the index.
-_AFTER = """
-SELECT id, xact, event_type, session, actor, subject, details, request_id, created_at FROM memory_auditlog
-WHERE namespace_id = %(namespace_id)s AND (xact, id) > (%(xact)s, %(id)s) AND xact < %(horizon)s
-  AND event_type <> 'QUERY' AND event_type <> 'CONTEXT_PACK' AND event_type = ANY(%(sources)s)
-ORDER BY xact, id LIMIT %(limit)s
-"""
-
-_NAMED = """
-SELECT id, xact, event_type, session, actor, subject, details, request_id, created_at FROM memory_auditlog
-WHERE namespace_id = %(namespace_id)s AND id = %(id)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +42,8 @@ def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> E
     """The next events of these types (none: of all)."""
     # First the horizon: what lies below it has ended by now, and is seen by the statement that comes after.
     until = horizon()
-    parameters = {
-        "namespace_id": scope.namespace_id,
-        "xact": after[0],
-        "id": after[1],
-        "horizon": until,
-        "sources": sources(types),
-        "limit": limit,
-    }
-    rows = [_row(*row) for row in fetch(_AFTER, parameters, prepared=False)]
+    found = queries.list_after(scope.namespace_id, after, below=until, sources=sources(types), limit=limit)
+    rows = [_row(*row) for row in found]
     has_more = len(rows) == limit
     place = rows[-1].place if has_more else max(after, (until, NO_ID))
     told = [event for row in rows if (event := event_of(row)) is not None]
@@ -78,14 +52,14 @@ def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> E
 
 def find_event(scope: Scope, *, event_id: uuid.UUID) -> Event | None:
     """One event; None when there is nothing to tell of it."""
-    rows = fetch(_NAMED, {"namespace_id": scope.namespace_id, "id": event_id}, prepared=False)
-    event = event_of(_row(*rows[0])) if rows else None
+    row = queries.find_event(scope.namespace_id, event_id)
+    event = event_of(_row(*row)) if row else None
     return _with_erased(scope, event) if event else None
 
 
 def horizon() -> int:
     """Every event with a smaller number is there for good, and none with one can follow."""
-    return int(fetch(_HORIZON, {}, prepared=False)[0][0])
+    return queries.horizon()
 
 
 def read_cursor(cursor: str) -> Place:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from memory.models.sql import fetch
+from memory.models.queries import webhooks as queries
 from memory.postgresql import reach
 from memory.services.webhooks.events import Place, sources
 from memory.services.webhooks.feed import horizon
@@ -16,15 +16,6 @@ from memory.services.webhooks.feed import horizon
 LOOK_SECONDS = 0.5
 # A process in which nobody waits needs no connection and no thread for it.
 IDLE_LOOKS = 3
-
-_NEWER = """
-SELECT w.number FROM unnest(%(numbers)s::bigint[], %(namespaces)s::bigint[], %(xacts)s::bigint[], %(ids)s::uuid[])
-    AS w (number, namespace_id, xact, id)
-WHERE EXISTS (
-    SELECT FROM memory_auditlog a
-    WHERE a.namespace_id = w.namespace_id AND (a.xact, a.id) > (w.xact, w.id) AND a.xact < %(horizon)s
-      AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK' AND a.event_type = ANY(%(sources)s))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +86,8 @@ def _look(waits: dict[int, _Wait]) -> None:
     """Ends the waits for which there is something. When the database is away all end: who waited reads, and says so."""
     try:
         with reach.across_namespaces():
-            parameters = {
-                "numbers": list(waits),
-                "namespaces": [one.namespace_id for one in waits.values()],
-                "xacts": [one.after[0] for one in waits.values()],
-                "ids": [one.after[1] for one in waits.values()],
-                "horizon": horizon(),
-                "sources": sources(()),
-            }
-            ended = [number for (number,) in fetch(_NEWER, parameters, prepared=False)]
+            places = [(number, one.namespace_id, *one.after) for number, one in waits.items()]
+            ended = queries.list_newer(places, below=horizon(), sources=sources(()))
     except (DatabaseError, InterfaceError):
         connection.close()
         ended = list(waits)

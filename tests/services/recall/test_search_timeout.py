@@ -7,7 +7,8 @@ from django.db import connection
 from django.test import override_settings
 
 from memory.errors import SearchTimedOut
-from memory.models.sql import fetch, limit_statements
+from memory.models.sql import fetch
+from memory.postgresql.time_limit import limit_statements
 
 QUICK = "SELECT %(n)s::int"
 SLOW = "SELECT pg_sleep(5), %(n)s::int"

@@ -16,6 +16,7 @@ from django.utils import timezone
 from memory import audit
 from memory.enums import AuditEvent, EventType
 from memory.models import AuditLog
+from memory.models.queries.webhooks import AFTER
 from memory.services.webhooks import events, feed
 from memory.services.webhooks.watch import wait_for_event
 from memory.types import Scope
@@ -257,7 +258,7 @@ def test_the_feed_is_read_from_its_index(alice, bob, remember):
             with transaction.atomic():
                 cursor.execute(INSERT_MANY, {"namespace_id": bob.scope.namespace_id, "count": 20_000})
                 cursor.execute("ANALYZE memory_auditlog")
-                cursor.execute("EXPLAIN " + feed._AFTER, parameters)
+                cursor.execute("EXPLAIN " + AFTER, parameters)
                 plan = "\n".join(line for (line,) in cursor.fetchall())
                 transaction.set_rollback(True)
         finally:

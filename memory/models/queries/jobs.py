@@ -1,0 +1,109 @@
+"""SQL of the queue: jobs that are asked for, turns that wait for them, and how schedules stand."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from memory.enums import JobPriority
+from memory.models.sql import change_rows, fetch
+
+# A request made while the job runs marks its row. The mark waits for the requesting transaction, and so does the end of
+# the job: the request is either seen by the run or leads to another.
+_LOCK = """
+SELECT id FROM memory_job
+WHERE namespace_id = %(namespace_id)s AND kind = %(kind)s AND arguments = ANY(%(arguments)s::text[]::jsonb[])
+  AND once AND state IN ('queued', 'running')
+ORDER BY id FOR UPDATE
+"""
+_ASK = """
+INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
+                        error_type, error, reason, queued_at, due_at, traceparent)
+SELECT asked.id, %(namespace_id)s, %(kind)s, asked.arguments::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued',
+       0, false, '', '', '', %(now)s, %(now)s, %(traceparent)s
+FROM unnest(%(ids)s::uuid[], %(arguments)s::text[]) AS asked (id, arguments)
+ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
+DO UPDATE SET again = memory_job.state = 'running'
+RETURNING id, arguments::text
+"""
+
+
+def insert_jobs(
+    namespace_id: int,
+    kind: str,
+    jobs: Sequence[tuple[uuid.UUID, str]],
+    *,
+    once: bool,
+    seconds: int | None,
+    priority: JobPriority,
+    traceparent: str,
+    now: datetime,
+) -> list[tuple[uuid.UUID, str]]:
+    """Inserts jobs, given as (id, arguments as JSON); returns those, or the ones that are queued already."""
+    parameters: dict[str, Any] = {
+        "ids": [identity for identity, _ in jobs],
+        "namespace_id": namespace_id,
+        "kind": kind,
+        "arguments": [arguments for _, arguments in jobs],
+        "once": once,
+        "seconds": seconds,
+        "priority": priority,
+        "now": now,
+        "traceparent": traceparent,
+    }
+    if len(jobs) > 1:
+        # Locks rows in the order of other code that locks several of them: an erasure, which deletes jobs.
+        fetch(_LOCK, parameters, prepared=False)
+    return fetch(_ASK, parameters, prepared=False)
+
+
+# Counts the turns that were not read for names or not compared; a turn that is neither counts once.
+_NEW_TURNS = """
+SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
+FROM memory_session s
+LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
+WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
+  AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
+"""
+# One look at each end of the index (namespace, schedule, beginning) for each schedule.
+_STATES = """
+SELECT s.name, s.minutes, s.next_run, l.started_at, l.finished_at, l.state, l.attempts, l.error_type, l.error, c.runs
+FROM django_q_schedule s
+LEFT JOIN LATERAL (
+    SELECT * FROM memory_job j
+    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at IS NOT NULL
+    ORDER BY j.started_at DESC LIMIT 1
+) AS l ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS runs FROM memory_job j
+    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at > %(since)s
+) AS c
+WHERE s.name LIKE 'memos: %%'
+ORDER BY s.name
+"""
+_MEND = """
+UPDATE django_q_schedule SET next_run = %s
+WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)
+"""
+
+
+def count_new_turns(namespaces: Collection[int] | None) -> int:
+    """Counts turns that were not read for names or not compared (None: of all namespaces)."""
+    parameters = {"everywhere": namespaces is None, "namespaces": sorted(namespaces or ())}
+    [(turns,)] = fetch(_NEW_TURNS, parameters, prepared=False)
+    return int(turns)
+
+
+def list_schedules(*, counted_since: datetime) -> list[tuple[Any, ...]]:
+    """Lists the schedules of MemOS by name.
+
+    Returns (name, minutes, next run; beginning, end, state, attempts, error type and error of the last one; runs).
+    """
+    return fetch(_STATES, {"since": counted_since}, prepared=False)
+
+
+def mend_schedules(*, now: datetime, slack: timedelta) -> int:
+    """Has schedules run now whose next run lies further ahead than their period; returns how many."""
+    return change_rows(_MEND, [now, now + slack])
