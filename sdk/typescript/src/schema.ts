@@ -2242,7 +2242,7 @@ export interface components {
             model: string;
             /** @description That of the packs whose prefix it will hold */
             prefix_sha256: string;
-            /** @description As MEMOS_TOKENIZER counts them */
+            /** @description As the server's tokenizer counts them */
             prefix_tokens: number;
             /** @description The memories that it will hold */
             memory_ids: string[];
@@ -3357,11 +3357,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -4472,7 +4467,7 @@ export interface components {
          *     * `overloaded` - too many large requests at once
          *     * `database_unavailable` - PostgreSQL does not answer
          *     * `deadline_exceeded` - the request took longer than MEMOS_REQUEST_SECONDS
-         *     * `search_timeout` - a search took longer than MEMOS_SEARCH_TIMEOUT_MS
+         *     * `search_timeout` - a search took longer than it may
          *     * `embedding_unavailable` - the embedding model does not answer
          *     * `rerank_unavailable` - the reranker does not answer
          *     * `llm_unavailable` - the language model does not answer
@@ -4497,7 +4492,7 @@ export interface components {
         };
         /** @description What to evaluate: either a dataset or a namespace by its own judgements. */
         EvaluationRequest: {
-            /** @description A folder in MEMOS_EVALUATION_DIR */
+            /** @description A folder in `datasets` of the server's data folder */
             dataset?: string;
             /** @description Asked the questions that were judged in it */
             namespace?: string;
@@ -5354,19 +5349,6 @@ export interface components {
             error_msg?: string;
             error: components["schemas"]["ErrorBody"];
         };
-        /** @description The waiting time of the oldest turn that was not processed; 0 if none waits. */
-        Lag: {
-            /**
-             * Format: double
-             * @description To be read for names and relations
-             */
-            entities_seconds: number;
-            /**
-             * Format: double
-             * @description To be compared with earlier memories
-             */
-            settling_seconds: number;
-        };
         LastHit: {
             /** Format: uuid */
             id: string;
@@ -5770,11 +5752,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6022,11 +5999,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6159,11 +6131,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6322,11 +6289,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6462,11 +6424,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6610,11 +6567,6 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
-                /**
-                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
-                 * @enum {string}
-                 */
-                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -6725,7 +6677,7 @@ export interface components {
             value: boolean | number | string;
             origin: components["schemas"]["OriginEnum"];
             default: boolean | number | string;
-            /** @description The environment variable that sets it for every namespace */
+            /** @description The environment variable that sets it for every namespace: `MEMOS_POLICY`, as `key=value` */
             setting: string;
             unit: string;
             range: string;
@@ -7051,8 +7003,6 @@ export interface components {
             checks: {
                 [key: string]: string;
             };
-            /** @description With DATABASE_REPLICA_URL, while the replica answers. */
-            replica_lag?: components["schemas"]["ReplicaLag"];
         };
         /**
          * @description * `ok` - ok
@@ -7164,15 +7114,6 @@ export interface components {
         };
         Replayed: {
             replayed: number;
-        };
-        ReplicaLag: {
-            /** @description What of PostgreSQL's log the replica has not replayed. */
-            bytes: number;
-            /**
-             * Format: double
-             * @description How old the newest transaction is that it has; 0 when none is missing.
-             */
-            seconds: number;
         };
         RerankDebug: {
             method: string;
@@ -8241,7 +8182,8 @@ export interface components {
             priorities: components["schemas"]["PriorityQueue"][];
             /** @description The 20 with the most jobs */
             namespaces: components["schemas"]["NamespaceQueue"][];
-            lag: components["schemas"]["Lag"];
+            /** @description That wait to be read for names, or to be compared */
+            turns: number;
         };
         Webhook: {
             /** Format: uuid */

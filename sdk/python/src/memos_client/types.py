@@ -318,7 +318,6 @@ class Policy(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -866,11 +865,6 @@ class JudgementList(TypedDict):
     judgements: list[Judgement]
 
 
-class Lag(TypedDict):
-    entities_seconds: float
-    settling_seconds: float
-
-
 class LastHit(TypedDict):
     id: str
     rank: int
@@ -997,7 +991,6 @@ class Policy1(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay1]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1086,7 +1079,6 @@ class Policy3(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay2]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1114,7 +1106,6 @@ class Overrides(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay3]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1151,7 +1142,6 @@ class Policy4(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay4]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1184,7 +1174,6 @@ class Policy5(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay5]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1212,7 +1201,6 @@ class Policy6(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
-    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay6]
     preferences: NotRequired[Literal["off", "rules", "model"]]
@@ -1386,11 +1374,6 @@ class ReparseRequest(TypedDict):
 
 class Replayed(TypedDict):
     replayed: int
-
-
-class ReplicaLag(TypedDict):
-    bytes: int
-    seconds: float
 
 
 class ResetDone(TypedDict):
@@ -1809,7 +1792,7 @@ class Version(TypedDict):
 class Waiting(TypedDict):
     priorities: list[PriorityQueue]
     namespaces: list[NamespaceQueue]
-    lag: Lag
+    turns: int
 
 
 class Webhook(TypedDict):
@@ -2704,7 +2687,6 @@ class QuarantinedWhole(TypedDict):
 class Ready(TypedDict):
     status: ReadyStatusEnum
     checks: dict[str, str]
-    replica_lag: NotRequired[ReplicaLag]
 
 
 class Recalled(TypedDict):
