@@ -4,7 +4,7 @@ import gc
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
@@ -29,6 +29,11 @@ class Command(BaseCommand):
         clusters = {priority.label: cluster for priority, cluster in CLUSTERS.items()}
         if settings.MEMOS_WEBHOOK_WORKERS:
             clusters[WEBHOOKS] = WEBHOOKS
+        elif name == WEBHOOKS:
+            raise CommandError(
+                "MEMOS_WEBHOOK_WORKERS is 0, so this cluster has no workers. Raise it, or do not start the cluster "
+                "(docker compose up --scale worker-webhooks=0)."
+            )
         bind_forks()
         reach.close_process()
         connection_created.connect(spare_processors)
