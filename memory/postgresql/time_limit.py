@@ -17,7 +17,7 @@ from memory.postgresql.base import DatabaseWrapper, open_connection
 
 @contextmanager
 def limit_statements() -> Iterator[None]:
-    """Has PostgreSQL end each `fetch` of a search that runs longer than MEMOS_SEARCH_TIMEOUT_MS.
+    """Has PostgreSQL end each `fetch` of a search that runs longer than `settings.MEMOS_SEARCH_TIMEOUT_MS`.
 
     Raises SearchTimedOut.
     """
@@ -30,7 +30,7 @@ def limit_statements() -> Iterator[None]:
             raise
         raise SearchTimedOut(
             f"The search took longer than {milliseconds} ms and was ended. Ask with fewer words, or try again when the "
-            "server is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+            "server is less busy."
         ) from error
     finally:
         _limit.take_back()
