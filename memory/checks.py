@@ -17,7 +17,7 @@ from memory.providers.chat.presets import PRESETS
 from memory.providers.chat.registry import is_model_name, missing_setting, resolve_model
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
-from memory.removed_settings import FIXED, POLICY_KEYS
+from memory.removed_settings import FIXED, POLICY_KEYS, REFUSED
 
 
 @register(Tags.compatibility)
@@ -47,7 +47,7 @@ def check_unknown_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage
     return [
         _no_longer(name) if name in FIXED else _unknown(name, nearest)
         for name, nearest in settings.MEMOS_UNKNOWN.items()
-        if name not in POLICY_KEYS
+        if name not in POLICY_KEYS and name not in REFUSED
     ]
 
 
@@ -74,6 +74,16 @@ def check_former_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         )
         for name in settings.MEMOS_UNKNOWN
         if name in POLICY_KEYS
+    ]
+
+
+@register(UNSAFE)
+def check_former_protection(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A setting of a former version that protected something and has no effect any more."""
+    return [
+        Error(f"{name} is no longer a setting: {REFUSED[name]}.", hint=f"Unset {name}.", id="memos.E016")
+        for name in settings.MEMOS_UNKNOWN
+        if name in REFUSED
     ]
 
 

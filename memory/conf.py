@@ -23,7 +23,7 @@ PREFIX = "MEMOS_"
 FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 # Names under PREFIX that others than the server read: clients, the Compose files, and programs that measure.
 _NOT_OF_THE_SERVER = frozenset(
-    "MEMOS_URL MEMOS_API_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
+    "MEMOS_URL MEMOS_API_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_CPUS MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
     "MEMOS_VLLM_PYTHON".split()
 )
 

@@ -23,9 +23,12 @@ from memory.enums import ErrorCode
 
 log = logging.getLogger("memos.web")
 
-# A larger body waits in a file. At most so many of these arrive at once; more are answered 503.
-MAX_BYTES_IN_MEMORY = 131_072
-MAX_LARGE_BODIES = 16
+# A larger body waits in a file.
+MAX_BYTES_IN_MEMORY = 65_536
+# All bodies that are arriving have at most so many times MEMOS_MAX_BODY_BYTES together; one beyond is answered 503.
+MAX_BODIES = 16
+# A client that takes nothing of its answer for so long loses it, so that it holds no thread.
+SEND_SECONDS = 20
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -42,7 +45,7 @@ class Gateway:
     def __init__(self, application: Callable[..., Iterable[bytes]], *, threads: int) -> None:
         self._application = application
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
-        self._large_bodies = 0
+        self._arriving = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -68,20 +71,20 @@ class Gateway:
         if length.isdigit() and int(length) > settings.MEMOS_MAX_BODY_BYTES:
             # The middleware refuses it by its length.
             return
-        is_large = False
+        received, more = 0, True
         try:
             async with asyncio.timeout(settings.MEMOS_RECEIVE_SECONDS):
-                received, more = 0, True
                 while more:
                     message = await receive()
                     if message["type"] != "http.request":
                         raise Refused(400, ErrorCode.INVALID_REQUEST, "The body cannot be read to its end.")
                     piece, more = message["body"], message["more_body"]
                     received += len(piece)
+                    self._arriving += len(piece)
                     if received > settings.MEMOS_MAX_BODY_BYTES:
                         raise Refused(413, ErrorCode.PAYLOAD_TOO_LARGE, _TOO_LARGE % settings.MEMOS_MAX_BODY_BYTES)
-                    if received > MAX_BYTES_IN_MEMORY and not is_large:
-                        is_large = self._begin_large_body()
+                    if self._arriving > MAX_BODIES * settings.MEMOS_MAX_BODY_BYTES:
+                        raise Refused(503, ErrorCode.OVERLOADED, _NO_ROOM)
                     body.write(piece)
         except TimeoutError:
             raise Refused(408, ErrorCode.REQUEST_TIMEOUT, _TOO_SLOW % settings.MEMOS_RECEIVE_SECONDS) from None
@@ -89,20 +92,14 @@ class Gateway:
             log.error("a body could not be kept", extra={"reason": str(error)})
             raise Refused(503, ErrorCode.OVERLOADED, _NO_ROOM) from error
         finally:
-            self._large_bodies -= is_large
+            self._arriving -= received
         body.seek(0)
         environ["CONTENT_LENGTH"] = str(received)
-
-    def _begin_large_body(self) -> bool:
-        if self._large_bodies >= MAX_LARGE_BODIES:
-            raise Refused(503, ErrorCode.OVERLOADED, _NO_ROOM)
-        self._large_bodies += 1
-        return True
 
 
 _TOO_LARGE = "The body has more than %d bytes (MEMOS_MAX_BODY_BYTES). Send fewer items a batch."
 _TOO_SLOW = "The request did not arrive within %d seconds. Send it faster, or send fewer items."
-_NO_ROOM = "There is no room for another large body. Try again in a moment."
+_NO_ROOM = "There is no room for another body. Try again in a moment."
 
 
 class _Exchange:
@@ -146,13 +143,15 @@ class _Exchange:
                 self._stream(pieces)
             else:
                 self._tell(b"".join(pieces))
-        except Exception:
+        except BaseException:
             log.exception("an answer broke off")
             self._loop.call_soon_threadsafe(self._fail)
         finally:
-            if pieces is not None:
-                pieces.close()
-            self._loop.call_soon_threadsafe(self._ended.set)
+            try:
+                if pieces is not None:
+                    pieces.close()
+            finally:
+                self._loop.call_soon_threadsafe(self._ended.set)
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
         self._status = int(status[:3])
@@ -168,14 +167,22 @@ class _Exchange:
     def _stream(self, pieces: Iterable[bytes]) -> None:
         """Send each piece, and wait until there is room for the next; an empty one only looks for the client."""
         for piece in pieces:
-            if self._has_left.is_set():
+            if self._has_left.is_set() or (piece and not self._put(piece, more=True)):
                 return
-            if piece:
-                asyncio.run_coroutine_threadsafe(self._send_piece(piece, more=True), self._loop).result()
-        asyncio.run_coroutine_threadsafe(self._send_piece(b"", more=False), self._loop).result()
+        self._put(b"", more=False)
+
+    def _put(self, piece: bytes, *, more: bool) -> bool:
+        """Wait until a piece is sent, and tell whether it was: not to a client that takes nothing of its answer."""
+        try:
+            asyncio.run_coroutine_threadsafe(self._send_piece(piece, more=more), self._loop).result()
+        except TimeoutError:
+            log.info("a client took nothing of its answer for too long")
+            return False
+        return True
 
     async def _send_piece(self, piece: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+        async with asyncio.timeout(SEND_SECONDS):
+            await self._send({"type": "http.response.body", "body": piece, "more_body": more})
 
 
 def _describe(scope: dict[str, Any], body: IO[bytes]) -> dict[str, Any]:

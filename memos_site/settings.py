@@ -757,6 +757,8 @@ Q_CLUSTER: dict[str, Any] = {
             "workers": MEMOS_WEBHOOK_WORKERS,
             "scheduler": False,
             "poll": 0.5,
+            # A worker delivers for 10 s, and its last delivery may take as long again.
+            "timeout": 60,
             "broker_class": "memory.services.webhooks.broker.WebhookBroker",
         },
     },

@@ -35,10 +35,10 @@ log = logging.getLogger("memos.web")
 
 MAX_HEAD_BYTES = 65_536
 # Connections that a process may hold. One on which nothing is asked takes no thread.
-MAX_CONNECTIONS = 2_048
+MAX_CONNECTIONS = 1_024
 # Requests that have arrived: those that are worked on, and those that wait for a connection to the database.
 MAX_WAITING = 32
-MAX_HTTP2_STREAMS = 32
+MAX_HTTP2_STREAMS = 16
 # A process that has grown to so many MiB is replaced.
 MAX_MEMORY_MB = 600
 STOP_SECONDS = 20
@@ -104,8 +104,8 @@ def load() -> None:
     import_module("memory.text.tokens").count_tokens("ready")
     # The library of dates reads its languages with the first question that needs it.
     import_module("memory.text.timespan").spans("on 3 May 2023", timezone.now())
-    # A file is sent in pieces that wait for the client: most are one.
-    FileResponse.block_size = 2**20
+    # Several pieces of a stream wait for its client: each is small, and most files are one.
+    FileResponse.block_size = 2**17
     connections.close_all()
     gc.collect()
     gc.freeze()
@@ -138,8 +138,14 @@ def open_process() -> Gateway:
         log.warning("embedding is not ready", extra={"reason": str(error)})
     finally:
         connection.close()
+    import_module("memory.providers.calls").call_planned.connect(_give_connection_back)
     application = import_module("memos_site.wsgi").application
     return Gateway(application, threads=MAX_STREAMS + MAX_WAITING)
+
+
+def _give_connection_back(**_signal: Any) -> None:
+    """Give the thread's connection back to the pool while a model is waited for."""
+    import_module("memory.api.event_stream").give_connection_back()
 
 
 def share_connections(database: dict[str, Any], *, most: int) -> None:

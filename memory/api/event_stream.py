@@ -133,6 +133,12 @@ def give_connection_back() -> None:
             one.close()
 
 
+def sleep_without_connection(seconds: float) -> None:
+    """Sleeps without a connection to the database: others wait for one."""
+    give_connection_back()
+    time.sleep(seconds)
+
+
 def _write(
     request: HttpRequest, events: Generator[tuple[str, Any] | None], write: Callable[[int, str, Any], bytes]
 ) -> Generator[bytes]:
@@ -143,6 +149,7 @@ def _write(
             for event in events:
                 if event is not None:
                     number += 1
+                    give_connection_back()
                     yield write(number, *event)
                 elif time.monotonic() - spoke < PING_SECONDS:
                     yield b""

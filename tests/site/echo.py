@@ -40,6 +40,19 @@ def stream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(pieces(), content_type="text/event-stream")
 
 
+def endless(request: HttpRequest) -> StreamingHttpResponse:
+    """Send as much as the client takes; touch the file at `closed` when it is closed."""
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 1_000_000
+        finally:
+            Path(request.GET["closed"]).touch()
+
+    return StreamingHttpResponse(pieces(), content_type="application/octet-stream")
+
+
 @csrf_exempt
 def echo(request: HttpRequest) -> JsonResponse:
     """Tell the request; its body by length and SHA-256."""
@@ -56,4 +69,4 @@ def echo(request: HttpRequest) -> JsonResponse:
     )
 
 
-urlpatterns = [path("late", late), path("stream", stream), re_path("", echo)]
+urlpatterns = [path("late", late), path("stream", stream), path("endless", endless), re_path("", echo)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from memory.errors import NotFound
+from memory.models.queries import tenancy as queries
 from memory.services.tenancy import namespaces
 from memory.types import Access
 
@@ -46,13 +46,13 @@ def test_the_documentation_has_nothing_inline_and_nothing_from_elsewhere():
 def test_another_tenants_namespace_costs_what_one_that_is_not_there_costs(alice, bob, monkeypatch):
     """A process that knows the name would answer at once, and so tell that it is there."""
     asked: list[str] = []
-    fetch = namespaces.fetch
+    find = queries.find_namespace_id
 
-    def counted(statement: str, parameters: Any, **options: Any) -> Any:
-        asked.append(parameters["name"])
-        return fetch(statement, parameters, **options)
+    def counted(name: str) -> int | None:
+        asked.append(name)
+        return find(name)
 
-    monkeypatch.setattr(namespaces, "fetch", counted)
+    monkeypatch.setattr(queries, "find_namespace_id", counted)
     reader = Access(actor="t", scopes=frozenset({"read"}), namespace_ids=frozenset({bob.scope.namespace_id}))
     namespaces.scope_for(Access(actor="t", scopes=frozenset({"read"}), all_namespaces=True), name="alice")
     asked.clear()

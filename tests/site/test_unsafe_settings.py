@@ -135,6 +135,12 @@ COMMAND, SERVER = ["manage.py", "check"], ["-c", "import memos_site.wsgi"]
             "MEMOS_POLICY_GATE_PERSONAL_DATA is no longer a setting: the values of the policy are in MEMOS_POLICY.",
             "Write gate.personal_data=… into MEMOS_POLICY",
         ),
+        (
+            COMMAND,
+            {"MEMOS_WEBHOOK_THREADS": "0"},
+            "MEMOS_WEBHOOK_THREADS is no longer a setting: MEMOS_WEBHOOK_WORKERS has taken its place.",
+            "Unset MEMOS_WEBHOOK_THREADS",
+        ),
     ],
 )
 def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):

@@ -294,6 +294,12 @@ def test_http_2_is_spoken_to_a_client_that_knows_it(port):
     assert json.loads(answers[3])["length"] == 5
 
 
+def test_a_client_that_takes_nothing_of_its_answer_loses_it(port, tmp_path):
+    closed = tmp_path / "closed"
+    with opened(port, f"GET /endless?closed={closed} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()):
+        wait_for(closed.exists, seconds=20, what="the answer is ended")
+
+
 def test_64_streams_at_once_leave_room_for_requests_and_end_with_their_clients(port, tmp_path):
     closed = [tmp_path / f"closed-{number}" for number in range(64)]
     with ExitStack() as stack:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory import deadline
-from memory.api.event_stream import Slot, respond
+from memory.api.event_stream import Slot, respond, sleep_without_connection
 from memory.api.memtensor import filters
 from memory.api.memtensor.envelope import describe_envelope, envelop
 from memory.api.memtensor.views import MemTensorViewSet
@@ -180,7 +180,9 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         # Named namespaces are looked up before anybody waits.
         queue_status(self.access, namespaces=namespaces)
         with Slot(self.access.actor), deadline.without_limit():
-            waited = wait_for(self.access, namespaces=namespaces, seconds=values["timeout_seconds"])
+            waited = wait_for(
+                self.access, namespaces=namespaces, seconds=values["timeout_seconds"], sleep=sleep_without_connection
+            )
         data = {
             "user_name": cube,
             "running_tasks": waited.jobs,
@@ -215,7 +217,9 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         began = time.monotonic()
         while True:
             left = max(seconds - (time.monotonic() - began), 0.0)
-            waited = wait_for(self.access, namespaces=namespaces, seconds=min(left, STEP_SECONDS))
+            waited = wait_for(
+                self.access, namespaces=namespaces, seconds=min(left, STEP_SECONDS), sleep=sleep_without_connection
+            )
             is_over = time.monotonic() - began >= seconds
             status = "idle" if waited.is_idle else "timeout" if is_over else "running"
             yield status, _tell_wait(cube, waited, status, time.monotonic() - began)

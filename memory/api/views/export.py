@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
@@ -15,11 +16,13 @@ from rest_framework.request import Request
 from memory.api.event_stream import EventStream, Slot, give_connection_back
 from memory.api.serializers.memories import ExportSerializer
 from memory.api.views.base import MemosViewSet
-from memory.enums import AccessScope
+from memory.enums import AccessScope, ErrorCode
 from memory.services.memories.export import export_pages
 from memory.text import spreadsheet
 from memory.text.json_values import encode
 from memory.text.pam import write_store
+
+log = logging.getLogger("memos.error")
 
 Page = list[dict[str, Any]]
 _COLUMNS = (
@@ -44,7 +47,9 @@ class MemoryExportViewSet(MemosViewSet):
         parameters=[ExportSerializer],
         responses={
             (200, "application/x-ndjson"): OpenApiResponse(
-                OpenApiTypes.STR, "A Memory a line, oldest recorded first; compressed by gzip where that is accepted."
+                OpenApiTypes.STR,
+                "A Memory a line, oldest recorded first; compressed by gzip where that is accepted. A last line with an "
+                "`error` says that the export broke off.",
             ),
             (200, "text/csv"): OpenApiTypes.STR,
             (200, "application/json"): OpenApiTypes.OBJECT,
@@ -83,7 +88,7 @@ def _write_pieces(
     read = _hold_no_connection(pages)
     first = next(read)
     yield b""
-    written = write(_chain(first, read))
+    written = _say_if_broken_off(write(_chain(first, read)), BROKEN_OFF.get(write, b""))
     if not compress:
         yield from written
         return
@@ -91,6 +96,17 @@ def _write_pieces(
     for piece in written:
         yield compressor.compress(piece) + compressor.flush(zlib.Z_SYNC_FLUSH)
     yield compressor.flush()
+
+
+def _say_if_broken_off(written: Iterator[bytes], last: bytes) -> Iterator[bytes]:
+    """Ends a file that broke off with a `last` line that says so: the connection ends as it does after a whole one."""
+    try:
+        yield from written
+    except Exception:
+        log.exception("an export broke off")
+        if not last:
+            raise
+        yield last
 
 
 def _hold_no_connection(pages: Iterator[Page]) -> Iterator[Page]:
@@ -130,3 +146,9 @@ def _accepts_gzip(request: Request) -> bool:
 
 
 _WRITERS = {"jsonl": _write_jsonl, "csv": _write_csv}
+# JSON in one piece shows by itself that it is not whole.
+_MESSAGE = "The export broke off here and is not whole. Ask for it again."
+BROKEN_OFF: dict[Any, bytes] = {
+    _write_jsonl: encode({"error": {"code": ErrorCode.INTERNAL_ERROR, "message": _MESSAGE}}) + b"\n",
+    _write_csv: f'"{_MESSAGE}"\r\n'.encode(),
+}

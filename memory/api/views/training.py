@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.cursors import write_cursor
-from memory.api.event_stream import give_connection_back
+from memory.api.event_stream import EventStream, Slot, give_connection_back
 from memory.api.serializers.errors import ErrorSerializer
 from memory.api.serializers.training import (
     TrainingDatasetListSerializer,
@@ -21,7 +21,6 @@ from memory.api.serializers.training import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.postgresql import reach
 from memory.services.training import datasets
 from memory.types import ListFilter
 
@@ -88,7 +87,13 @@ class TrainingExportViewSet(MemosViewSet):
         },
     )
     def read_file(self, request: Request, dataset_id: uuid.UUID, file: str) -> StreamingHttpResponse:
-        size, pieces = datasets.read_file(self.access, dataset_id=dataset_id, name=file, now=timezone.now())
+        slot = Slot(self.access.actor)
+        try:
+            size, pieces = datasets.read_file(self.access, dataset_id=dataset_id, name=file, now=timezone.now())
+            stream = EventStream(_hold_no_connection(pieces), slot)
+        except BaseException:
+            slot.give_back()
+            raise
         kind = "application/json" if file == datasets.MANIFEST else "application/x-ndjson"
         headers = {
             "Content-Disposition": f'attachment; filename="{file}"',
@@ -96,11 +101,11 @@ class TrainingExportViewSet(MemosViewSet):
             "Content-Length": str(size),
             "Cache-Control": "no-store",
         }
-        return StreamingHttpResponse(reach.carry(_hold_no_connection(pieces)), content_type=kind, headers=headers)
+        return StreamingHttpResponse(stream, content_type=kind, headers=headers)
 
 
-def _hold_no_connection(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces; while a client reads one, this thread holds no connection to the database."""
+def _hold_no_connection(pieces: Iterator[bytes]) -> Generator[bytes]:
+    """Yields the pieces; while a client reads one, this thread holds no connection to the database."""
     for piece in pieces:
         give_connection_back()
         yield piece

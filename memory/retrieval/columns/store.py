@@ -231,6 +231,8 @@ class ColumnStore:
                 self._confirm(held)
         except (DatabaseError, InterfaceError) as error:
             log.warning("columns could not be confirmed", extra={"reason": str(error)})
+            # The next look opens another: this thread has no request at whose start a lost one would be seen.
+            connection.close()
         for key, one in held.items():
             if time.monotonic() - one.confirmed > LEASE_SECONDS:
                 self.forget(key)

@@ -23,9 +23,9 @@ from memory.stores.activation_folder import CacheFolder, has_tokens
 from memory.stores.slots import forget_note
 from memory.text.tokens import count_tokens
 
-# A slot that others use is waited for so long; so often is a prompt computed again whose slot another one took.
 # Within which a model must have computed a cache.
 BUILD_SECONDS = 600
+# A slot that others use is waited for so long; so often is a prompt computed again whose slot another one took.
 WAIT_SECONDS = 30.0
 TRIES = 3
 _PROVIDER = ActivationEngine.LLAMACPP.value

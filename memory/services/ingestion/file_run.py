@@ -26,9 +26,9 @@ from memory.services.ingestion.files import spool
 from memory.services.jobs import runner
 from memory.types import NewDocument, Scope, StoredDocument
 
-# As many as a document that is sent as JSON may have.
 # What reading a file may take: address space, time of all threads together, time, and pages or slides.
 _MEMORY_MB, _CPU_SECONDS, _SECONDS, _PAGES = 1_024, 30, 60, 2_000
+# As many as a document that is sent as JSON may have.
 MAX_TEXT_CHARS = 1_000_000
 _MAX_TITLE_CHARS = 300
 _MAX_PROBLEM_CHARS = 500

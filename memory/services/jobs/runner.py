@@ -23,7 +23,6 @@ from typing import Any, Self, TypeVar
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.utils import timezone
-from django_q.tasks import async_task
 from django_q.timeout import TimeoutHandler
 
 from memory import audit, caller, tracing
@@ -34,7 +33,7 @@ from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue
 from memory.services.jobs.registry import WORKER, NothingLeft, find_task, slice_seconds
-from memory.services.jobs.schedules import mend_clock
+from memory.services.jobs.schedules import mend_clock, run_now
 from memory.types import Scope
 
 log = logging.getLogger("memos.jobs")
@@ -69,7 +68,7 @@ def run_schedule(schedule: str, kind: str, goes_on: bool = False) -> None:
     if job is not None:
         _run(job)
         if goes_on and time.monotonic() - started >= slice_seconds():
-            async_task(f"{__name__}.run_schedule", schedule=schedule, kind=kind, goes_on=True)
+            run_now([schedule], apart=timedelta(), now=_look_at_clock())
 
 
 def claim(priority: JobPriority, *, now: datetime) -> Job | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from ast import literal_eval
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, F, Min, Q
-from django_q.models import Schedule
-from django_q.tasks import async_task
+from django.utils import timezone
 
 from memory.enums import JobPriority, JobState
 from memory.errors import InvalidInput, NotFound
@@ -20,12 +18,16 @@ from memory.models.job import OPEN
 from memory.models.queries.jobs import count_new_turns
 from memory.models.scoped import ScopedQuerySet
 from memory.postgresql import reach
+from memory.services.jobs.schedules import run_now
 from memory.types import Access
 
 # The report names only this many namespaces, those with the most jobs.
 NAMED = 20
 LONGEST_WAIT_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
+# A wait has turns processed at once, and all waits together so many seconds apart at least.
+_APART = timedelta(seconds=10)
+_ASK_SECONDS = 2.0
 # The schedules whose runs process new turns.
 FOLLOWING = ("memos: index entities", "memos: settle memories")
 # The longest acceptable time until a job is begun: beyond it, its priority has too few workers, or a stuck one.
@@ -130,21 +132,16 @@ def wait_for(
             detail={"field": "seconds"},
         )
     access = _narrow(access, namespaces)
-    started = time.monotonic()
-    if with_turns and _count_turns(access):
-        trigger_schedules(FOLLOWING)
+    started = asked = time.monotonic()
     while True:
         jobs, turns = _open_jobs(access).count(), _count_turns(access) if with_turns else 0
         waited = time.monotonic() - started
+        if turns and started + waited >= asked:
+            run_now(FOLLOWING, apart=_APART, now=timezone.now())
+            asked += _ASK_SECONDS
         if not (jobs or turns) or waited >= seconds:
             return Waited(not (jobs or turns), waited, jobs, turns)
         sleep(min(_LOOK_SECONDS, seconds - waited))
-
-
-def trigger_schedules(names: Collection[str]) -> None:
-    """Queues a run of each schedule now, and not only when it is due."""
-    for schedule in Schedule.objects.filter(name__in=names):
-        async_task(schedule.func, **literal_eval(schedule.kwargs))
 
 
 def to_dict(status: QueueStatus) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Min, Sum
+from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 from django_q.status import Stat
 from redis.exceptions import RedisError
@@ -90,10 +90,13 @@ def queue_state(*, now: datetime) -> Queue:
     """Returns the background queue of the whole server. A job between two attempts counts as in flight."""
     with reach.across_namespaces():
         jobs = Job.objects.across_namespaces()
-        waiting = jobs.filter(state=JobState.QUEUED, due_at__lte=now)
-        queued, unfinished, failed = waiting.count(), jobs.unfinished().count(), jobs.failed().count()
-        oldest = waiting.aggregate(oldest=Min("due_at"))["oldest"]
-    return Queue(queued=queued, in_flight=unfinished - queued, failed=failed, oldest=oldest)
+        is_waiting = Q(state=JobState.QUEUED, due_at__lte=now)
+        counts = jobs.unfinished().aggregate(
+            queued=Count("pk", filter=is_waiting),
+            in_flight=Count("pk", filter=~is_waiting),
+            oldest=Min("due_at", filter=is_waiting),
+        )
+        return Queue(**counts, failed=jobs.failed().count())
 
 
 def queues() -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from memory.models import IdempotencyRecord
 from memory.models.keys import new_id
 from memory.types import Idempotency
 
-# Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
 # How long an Idempotency-Key is remembered.
 REMEMBERED_HOURS = 24
+# Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
 ERASED = ""
 
 Made = TypeVar("Made")

@@ -17,9 +17,9 @@ from django.conf import settings
 
 from memory.errors import MemosError
 
-# What of the environment a trainer may know: where programs and GPUs are.
 # A training that takes longer is stopped. It keeps one worker busy meanwhile.
 MAX_SECONDS = 21_600
+# The variables of the environment that a trainer may know: where programs and GPUs are.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "SYSTEMROOT", "LANG")
 _POLL_SECONDS = 1.0
 _CHECK_SECONDS = 60

@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django_q.models import OrmQ, Schedule
 
 from memory.enums import JobPriority
 from memory.errors import InvalidInput, NotFound
 from memory.models import Job
 from memory.schedules import ensure_schedules
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, ERASE, IMPORT, enqueue
-from memory.services.jobs.waiting import describe_overdue, queue_status, wait_for
+from memory.services.jobs.waiting import FOLLOWING, describe_overdue, queue_status, wait_for
 from memory.services.memories import waiting_turns
 from memory.types import Access, system_access
 from tests.job_queue import run_task, work_off
@@ -88,6 +89,16 @@ def test_a_wait_ends_when_nothing_is_left(alice, remember):
     # The wait itself has asked for what follows the turn.
     done = wait_for(access(alice), seconds=60, sleep=lambda _: work_off())
     assert (done.is_idle, done.jobs, done.turns) == (True, 0, 0)
+
+
+def test_many_who_wait_have_turns_read_once(alice, remember):
+    ensure_schedules()
+    Schedule.objects.update(next_run=timezone.now() + timedelta(seconds=20))
+    remember(alice, "Ann moved to Lisbon.")
+    for _ in range(5):
+        wait_for(access(alice), seconds=0)
+
+    assert OrmQ.objects.count() == len(FOLLOWING)
 
 
 def test_turns_that_wait_are_counted_once_each(alice, bob, remember):
