@@ -163,6 +163,20 @@ def test_one_that_breaks_off_has_no_end(garden, monkeypatch):
         gzip.decompress(received)
 
 
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_one_that_breaks_off_says_so_in_its_last_line(garden, monkeypatch, format):
+    monkeypatch.setattr(export, "PAGE", 2)
+    pieces = iter(garden.client.get(f"{EXPORT}?namespace=alice&format={format}").streaming_content)
+    received = next(pieces) + next(pieces)
+
+    def break_off(*arguments):
+        raise RuntimeError("the database is away")
+
+    monkeypatch.setattr(export, "_read", break_off)
+    received += b"".join(pieces)
+    assert b"is not whole" in received.splitlines()[-1]
+
+
 def test_its_memory_does_not_grow_with_the_file(alice, monkeypatch):
     monkeypatch.setattr(export, "PAGE", 50)
     text = "The tulip in bed {} is red and tall. " * 20

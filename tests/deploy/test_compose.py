@@ -30,6 +30,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
 if not os.environ.get("MEMOS_SECRET_KEY_FILE"):
     os.environ.setdefault("MEMOS_SECRET_KEY", "only-for-tests")
 
+from memory.enums import JobPriority
 from memory.services.jobs.broker import CLUSTERS
 from memory.services.webhooks.broker import CLUSTER as WEBHOOKS
 from memos_site import settings
@@ -45,7 +46,7 @@ POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POST
 SECRETS_ONLY = {"BACKUP_FOLDER", "ACTIVATION_FOLDER"}
 # Read by the compose file itself.
 EXTRAS = {"WITH_DOCUMENTS", "WITH_TELEMETRY", "WITH_ACTIVATION", "WITH_TRAIN"}
-COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_VERSION", "PIP_INDEX_URL", *EXTRAS}
+COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_CPUS", "MEMOS_VERSION", "PIP_INDEX_URL", *EXTRAS}
 # Fixed by the image, given to the service `secrets`, or never on where others reach the server.
 NOT_PASSED = {
     *("MEMOS_DATA_DIR", "MEMOS_HOST", "MEMOS_PORT", "MEMOS_MODEL_DIR"),
@@ -56,7 +57,11 @@ NOT_PASSED = {
 OF_THE_EMBEDDED_ONE = {"listen_addresses", "log_min_messages", "io_workers", "max_logical_replication_workers"}
 ONE_SHOT = {"secrets", "migrate"}
 WORKER = ["python", "manage.py", "qcluster", "--name"]
-WORKERS = {f"worker-{cluster}" for cluster in (*(priority.label for priority in CLUSTERS), WEBHOOKS)}
+# Short jobs have the name that the only worker had before, so that Compose puts theirs in its place.
+WORKERS = {
+    "worker" if cluster == JobPriority.NORMAL.label else f"worker-{cluster}": cluster
+    for cluster in (*(priority.label for priority in CLUSTERS), WEBHOOKS)
+}
 MEMOS = {"migrate", "web", *WORKERS}
 ROLES = {"secrets", "postgres", "redis", *MEMOS}
 
@@ -339,7 +344,7 @@ def test_a_worker_is_given_the_time_that_a_job_may_take(path: Path) -> None:
 @both
 def test_each_cluster_of_workers_has_a_container(path: Path) -> None:
     commands = {name: service["command"] for name, service in by_role(path).items() if name in WORKERS}
-    assert commands == {name: [*WORKER, name.removeprefix("worker-")] for name in WORKERS}
+    assert commands == {name: [*WORKER, cluster] for name, cluster in WORKERS.items()}
 
 
 @both
@@ -348,7 +353,7 @@ def test_each_service_has_limits_within_two_processors_that_are_explained(path: 
     limits = ("mem_limit", "cpus")
     for name, service in by_role(path).items():
         assert set(limits) <= service.keys(), name
-        assert service["cpus"] <= 2
+        assert float(service["cpus"]) <= 2
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     said = [before for before, line in pairwise(lines) if line.startswith("mem_limit")]
     assert len(said) == len(ROLES)

@@ -1,4 +1,4 @@
-"""The settings of MemOS, with the routes of `tests.site.echo`, and less time for a request to arrive and an answer to be taken."""
+"""The settings of MemOS with the routes of `tests.site.echo`, and less time to send a request and to take an answer."""
 
 import os
 

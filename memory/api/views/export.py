@@ -48,8 +48,8 @@ class MemoryExportViewSet(MemosViewSet):
         responses={
             (200, "application/x-ndjson"): OpenApiResponse(
                 OpenApiTypes.STR,
-                "A Memory a line, oldest recorded first; compressed by gzip where that is accepted. A last line with an "
-                "`error` says that the export broke off.",
+                "A Memory a line, oldest recorded first; compressed by gzip where that is accepted. A last line with "
+                "an `error` says that the export broke off.",
             ),
             (200, "text/csv"): OpenApiTypes.STR,
             (200, "application/json"): OpenApiTypes.OBJECT,
@@ -88,9 +88,9 @@ def _write_pieces(
     read = _hold_no_connection(pages)
     first = next(read)
     yield b""
-    written = _say_if_broken_off(write(_chain(first, read)), BROKEN_OFF.get(write, b""))
+    written = write(_chain(first, read))
     if not compress:
-        yield from written
+        yield from _say_if_broken_off(written, _BROKEN_OFF.get(write, b""))
         return
     compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
     for piece in written:
@@ -146,9 +146,9 @@ def _accepts_gzip(request: Request) -> bool:
 
 
 _WRITERS = {"jsonl": _write_jsonl, "csv": _write_csv}
-# JSON in one piece shows by itself that it is not whole.
+# JSON in one piece shows by itself that it is not whole, and so does what is compressed.
 _MESSAGE = "The export broke off here and is not whole. Ask for it again."
-BROKEN_OFF: dict[Any, bytes] = {
+_BROKEN_OFF: dict[Any, bytes] = {
     _write_jsonl: encode({"error": {"code": ErrorCode.INTERNAL_ERROR, "message": _MESSAGE}}) + b"\n",
     _write_csv: f'"{_MESSAGE}"\r\n'.encode(),
 }

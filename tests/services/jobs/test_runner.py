@@ -161,8 +161,12 @@ def test_a_job_of_a_namespace_that_is_gone_has_nothing_to_do(db):
 
 def test_a_run_that_has_used_up_its_time_goes_on_at_once(db, monkeypatch):
     monkeypatch.setattr(runner, "slice_seconds", lambda: 0.0)
-    for kind, goes_on, again in (("seal_audit", False, 0), ("count_uses", True, 1)):
-        runner.run_schedule(f"memos: {kind}", kind, goes_on=goes_on)
+    ensure_schedules()
+    for name, kind, goes_on, again in (
+        ("memos: seal audit events", "seal_audit", False, 0),
+        ("memos: count uses", "count_uses", True, 1),
+    ):
+        runner.run_schedule(name, kind, goes_on=goes_on)
         assert OrmQ.objects.count() == again
     monkeypatch.undo()
     work_off()
