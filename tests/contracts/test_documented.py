@@ -64,8 +64,3 @@ def test_no_migration_is_missing(db):
     call_command("makemigrations", "--check", "--dry-run", stdout=out)
 
     assert "No changes detected" in out.getvalue()
-
-
-def test_migrations_go_back_and_forth(transactional_db):
-    call_command("migrate", "memory", "0001", verbosity=0)
-    call_command("migrate", verbosity=0)

@@ -11,37 +11,36 @@ from django.contrib.contenttypes.models import ContentType
 from memory.models import Memory
 
 
-@pytest.mark.parametrize("label", sorted(model._meta.label for model in apps.get_models()))
-def test_the_shortcut_of_every_table_is_not_found(staff, world, label):
-    kind = ContentType.objects.get_for_model(apps.get_model(label))
-    for pk in ("1", str(world.ids[0]), "nonsense"):
-        assert staff.get(f"/admin/r/{kind.pk}/{pk}/").status_code == 404
+def test_the_shortcut_of_every_table_is_not_found(staff, world):
+    for model in apps.get_models():
+        kind = ContentType.objects.get_for_model(model)
+        for pk in ("1", str(world.ids[0]), "nonsense"):
+            assert staff.get(f"/admin/r/{kind.pk}/{pk}/").status_code == 404, model
     assert Memory.objects.across_namespaces().filter(pk=world.ids[0]).exists()
 
 
-@pytest.mark.parametrize("path", ["/admin/r/1/1/", "/admin/r/999999/1/", "/admin/r/nonsense/1/"])
-def test_the_shortcut_for_staff_without_permissions(grant_console, world, path):
-    assert grant_console().get(path).status_code == 404
+def test_the_shortcut_for_staff_without_permissions(grant_console, world):
+    client = grant_console()
+    for path in ("/admin/r/1/1/", "/admin/r/999999/1/", "/admin/r/nonsense/1/"):
+        assert client.get(path).status_code == 404, path
 
 
-@pytest.mark.parametrize(
-    "path", ["/ops/audit/", "/ops/audit/new/", "/ops/audit/event/", "/ops/audit/requests/", "/ops/audit/?group=request"]
-)
-def test_the_audit_log_without_a_grant(grant_console, world, path):
-    answer = grant_console(permissions=("ops.export",)).get(path)
-    assert answer.status_code in (200, 400, 403, 404)
-    if path.startswith("/ops/audit/?") or path == "/ops/audit/":
-        assert answer.status_code == 403
+def test_the_audit_log_without_a_grant(grant_console, world):
+    client = grant_console(permissions=("ops.export",))
+    for path in ("/ops/audit/", "/ops/audit/?group=request"):
+        assert client.get(path).status_code == 403, path
+    for path in ("/ops/audit/new/", "/ops/audit/event/", "/ops/audit/requests/"):
+        assert client.get(path).status_code in (200, 400, 403, 404), path
 
 
 @pytest.mark.parametrize("opening", ['{"and":[', '{"not":', "[", '{"metadata.a":['])
-@pytest.mark.parametrize("depth", [100, 1_200, 4_900, 100_000])
-def test_a_filter_that_is_nested_very_deep(staff, world, opening, depth):
+def test_a_filter_that_is_nested_very_deep(staff, world, opening):
     closing = "".join({"{": "}", "[": "]"}[one] for one in reversed(opening) if one in "{[")
-    query = {"text": "pilot", "namespace": "harbour", "a-filter": opening * depth + "1" + closing * depth}
-    for path in ("/ops/radar/ask/", "/ops/radar/"):
-        answer = staff.post(path, query) if path.endswith("ask/") else staff.get(path, query)
-        assert answer.status_code in (200, 400, 413, 414, 422), answer.status_code
+    for depth in (100, 1_200, 4_900, 100_000):
+        query = {"text": "pilot", "namespace": "harbour", "a-filter": opening * depth + "1" + closing * depth}
+        for path in ("/ops/radar/ask/", "/ops/radar/"):
+            answer = staff.post(path, query) if path.endswith("ask/") else staff.get(path, query)
+            assert answer.status_code in (200, 400, 413, 414, 422), (depth, path)
 
 
 def test_a_filter_that_is_nested_very_deep_at_the_api(alice):
