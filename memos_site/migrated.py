@@ -12,7 +12,7 @@ from psycopg.errors import UndefinedColumn, UndefinedTable
 
 
 def is_migrated() -> bool:
-    """Whether the tables are those of this version."""
+    """Tells whether the tables are those of this version."""
     executor = MigrationExecutor(connection)
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 

@@ -603,11 +603,11 @@ MEMOS_SUMMARY_LOCK_SECONDS = 30
 # Failures of a model in a row after which it is left alone, and for how many seconds; then one call tries it.
 MEMOS_LLM_BREAKER_FAILURES = 5
 MEMOS_LLM_BREAKER_SECONDS = 30.0
-# How long a writer waits for the model's verdict.
+# A writer waits so long for the model's verdict.
 MEMOS_LLM_GATE_SECONDS = 5.0
 # Pairs that the model judges in one run; a run begins every minute.
 MEMOS_LLM_SETTLING_PER_RUN = 20
-# How long a completion that is passed on may send nothing.
+# A completion that is passed on may send nothing for so long.
 MEMOS_LLM_RELAY_IDLE_SECONDS = 900.0
 # When a failed job, or one whose worker died, is tried again: not before a slow one has been stopped.
 MEMOS_JOB_RETRY_SECONDS = MEMOS_JOB_TIMEOUT_SECONDS * 3 // 2

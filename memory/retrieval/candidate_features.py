@@ -26,7 +26,7 @@ from memory.types import Scope
 # retriever loves. Words are cheap to score, and a memory without them scores 0 for certain.
 DENSE_POOL = 120
 LEXICAL_POOL = 200
-# What a time that the question names brings in besides.
+# The most candidates that a time named in the question adds.
 TIME_POOL = 50
 # The turns around this many of the best become candidates too.
 STRONG = 25

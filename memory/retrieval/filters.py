@@ -48,7 +48,7 @@ class Operator(StrEnum):
 
 
 class MemoryField(StrEnum):
-    """What every memory has, by the names that the API gives it."""
+    """Names the fields of every memory, as the API does."""
 
     ID = "id"
     TEXT = "text"
@@ -120,7 +120,7 @@ def parse(data: object) -> Filter | None:
 
 
 def entries(where: Filter) -> tuple[Filter, ...]:
-    """What must hold, one by one: the entries of the outermost object."""
+    """Returns the entries of the outermost object, each of which must hold."""
     return where.parts if isinstance(where, All) else (where,)
 
 

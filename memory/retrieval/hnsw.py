@@ -18,7 +18,7 @@ MOST_DIMENSIONS = 4_000
 # Iterative scans, which go on where a filter leaves too few.
 MIN_PGVECTOR = (0, 8)
 
-# By namespace and model.
+# Keyed by the ids of namespace and model.
 _ready: Cache[tuple[int, int], bool] = for_seconds(KNOWN_SECONDS)
 
 _IS_READY = """

@@ -62,8 +62,9 @@ FROM (SELECT array_agg(memory_id::text), array_agg(score) FROM worded) AS w, cor
 
 @dataclass(frozen=True, slots=True)
 class NamedWords:
-    """Holds what a question names: what the search by words found; `bm25` scores by memory id, also of memories that
-    a statement of then has; `mentions`: what the named entities are worth (0..1) by memory id; keys of `speakers`."""
+    """Holds what the words of a question find: `by_words`, the hits of the search by words; `bm25`, scores by memory
+    id, which include memories whose retired statements match; `mentions`, the worth of the named entities (0..1) by
+    memory id; `speakers`, the keys of the speakers that it names."""
 
     by_words: WordHits = field(default_factory=lambda: WordHits([], 0.0, {}))
     bm25: dict[str, float] = field(default_factory=dict)
@@ -74,8 +75,11 @@ class NamedWords:
 def find_named_words(
     scope: Scope, question: Question, *, taking_part: Collection[str], limit: int, most_retired: int
 ) -> NamedWords:
-    """Finds the `limit` best memories by words, and `most_retired` by statements of then, with what `taking_part`
-    names: "lexical", "entities". Speakers are always found."""
+    """Finds the `limit` best memories by words, and named entities and speakers.
+
+    `taking_part` may leave out "lexical" or "entities"; speakers are always found. A question about a moment also finds
+    up to `most_retired` memories by statements that held then.
+    """
     by_words = "lexical" in taking_part and bool(question.terms)
     then = by_words and (question.as_of is not None or question.valid_at is not None)
     if not by_words and not question.name_keys:

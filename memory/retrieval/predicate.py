@@ -78,7 +78,7 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {cond
 
 
 def within(spans: Sequence[Span]) -> SqlCondition:
-    """What happened in one of the spans (at least one)."""
+    """Returns the condition that a memory happened in one of the spans, which are at least one."""
     ranges: list[str] = []
     parameters: dict[str, Any] = {}
     for number, span in enumerate(spans):
@@ -88,18 +88,18 @@ def within(spans: Sequence[Span]) -> SqlCondition:
 
 
 def both(one: SqlCondition | None, other: SqlCondition) -> SqlCondition:
-    """What meets the one and the other; their parameters have different names."""
+    """Joins two conditions, whose parameters have different names."""
     if one is None:
         return other
     return SqlCondition(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
 
 
 def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool = False) -> str:
-    """What to add to a WHERE clause so that only memories stay that meet the predicate; empty without one.
+    """Returns what a WHERE clause needs to keep only memories that meet the predicate; "" without one.
 
-    A semi-join from the column `memory_id` to the namespace's memories; the statement has a parameter `namespace_id`.
-    `gathered`: those that meet it are gathered once and looked up in a hash. That is for columns which hold much of the
-    namespace; else the planner decides, which is quicker where few memories meet it.
+    It joins the column `memory_id` to the namespace's memories, and needs a parameter `namespace_id`. `gathered` has
+    the memories that meet it gathered once and looked up in a hash, for columns that hold much of the namespace;
+    otherwise the planner decides, which is faster where few memories meet it.
     """
     if predicate is None:
         return ""

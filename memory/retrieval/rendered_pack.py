@@ -42,7 +42,7 @@ class RenderedPack:
 
     @property
     def prefix_tokens(self) -> int:
-        """What the prefix costs."""
+        """Returns the tokens of the prefix."""
         return max((end.tokens for end in self._prefix_ends), default=0)
 
     @property

@@ -45,7 +45,7 @@ class Reranked:
 
 
 def pool_size() -> int:
-    """How many of the best candidates the stage takes; 0 when it is off."""
+    """Returns how many of the best candidates are reranked; 0 when reranking is off."""
     return 0 if settings.MEMOS_RERANK_PROVIDER == "off" else settings.MEMOS_RERANK_CANDIDATES
 
 

@@ -12,7 +12,7 @@ from memory.types import Scope
 # Either way of searching is right for every size; a count of a moment ago chooses the faster one.
 KNOWN_SECONDS = 5.0
 
-# By the id of a namespace.
+# Keyed by the id of the namespace.
 _counts: Cache[int, int] = for_seconds(KNOWN_SECONDS)
 
 
