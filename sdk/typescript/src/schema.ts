@@ -11716,7 +11716,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A Memory a line, oldest recorded first; compressed by gzip where that is accepted. */
+            /** @description A Memory a line, oldest recorded first; compressed by gzip where that is accepted. A last line with an `error` says that the export broke off. */
             200: {
                 headers: {
                     [name: string]: unknown;
