@@ -16,6 +16,7 @@ from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Job, Memory, MemoryVector, Posting, Session
+from memory.models.queries import jobs as job_queries
 from memory.postgresql import reach
 from memory.providers.embedding.hash import HashEmbedding
 from memory.services.index import embedding, embedding_model, marks
@@ -23,7 +24,6 @@ from memory.services.index.embedding_model import active_model
 from memory.services.index.missing_vectors import embed_pending
 from memory.services.ingestion import ingest as module
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.jobs import queue
 from memory.services.jobs.queue import CONDENSE
 from memory.services.summaries import refresh
 from memory.services.tenancy.policy import put_policy
@@ -215,7 +215,7 @@ def test_a_batch_is_stored_where_its_summaries_cannot_be_asked_for(alice, provid
 
 def test_a_batch_of_two_namespaces_is_stored_where_no_job_can_be_made(alice, bob, provider, now, monkeypatch):
     """The statement that fails is sent with the reach of one namespace, the rollback after it with that of both."""
-    monkeypatch.setattr(queue, "_ASK", "SELECT 1 / 0")
+    monkeypatch.setattr(job_queries, "_ASK", "SELECT 1 / 0")
     both = [*turns(alice, distinct()), *turns(bob, distinct())]
     with reach.within(alice.scope.namespace_id, bob.scope.namespace_id):
         ingest_batch(both, now=now)
