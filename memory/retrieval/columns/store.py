@@ -116,12 +116,6 @@ class ColumnStore:
             held.asked = time.monotonic()
             yield held.columns, changes.statistics
 
-    def want(self, scope: Scope, question: Question) -> None:
-        """Has the namespace loaded in the background, unless it is held or too large."""
-        key = (scope.namespace_id, question.model_id)
-        if self._get(key) is None:
-            self._load(key, scope, question)
-
     def last_seen(self, key: _Key) -> Snapshot | None:
         """What of the namespace's history is known here; None if it is not held."""
         with self._lock:
