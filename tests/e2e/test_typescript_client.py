@@ -86,7 +86,8 @@ def test_a_page_of_another_origin_uses_the_client(page, origin, live_server, tou
     settings.CORS_ALLOWED_ORIGINS = [origin]
 
     page.goto("/page.html")
-    expect(page.get_by_role("listitem")).to_have_text([FACT])
+    # The first request of a process waits for the OpenAPI document.
+    expect(page.get_by_role("listitem")).to_have_text([FACT], timeout=30_000)
 
     assert page.evaluate(CALLS, [live_server.url, tour.token]) == {
         "hits": ["I moved to Lisbon in May."],
