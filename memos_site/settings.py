@@ -750,13 +750,12 @@ Q_CLUSTER: dict[str, Any] = {
     "broker_class": "memory.services.jobs.broker.JobBroker",
     "workers": MEMOS_JOB_WORKERS,
     "ALT_CLUSTERS": {
-        "interactive": {"workers": 1, "scheduler": False},
+        "interactive": {"workers": 1, "scheduler": False, "poll": 0.2},
         # Long jobs leave the processor to short ones.
         "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0, "niceness": 5},
         "webhooks": {
             "workers": MEMOS_WEBHOOK_WORKERS,
             "scheduler": False,
-            "poll": 0.5,
             # A worker delivers for 10 s, and its last delivery may take as long again.
             "timeout": 60,
             "broker_class": "memory.services.webhooks.broker.WebhookBroker",
@@ -769,7 +768,7 @@ Q_CLUSTER: dict[str, Any] = {
     # A worker claims its job when it takes a message: more messages would wait for nothing.
     "queue_limit": 1,
     "bulk": 1,
-    "poll": 0.2,
+    "poll": 0.5,
     "guard_cycle": 1,
     "catch_up": False,
     # Our own table of jobs records the results.

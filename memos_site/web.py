@@ -120,13 +120,14 @@ def open_process() -> Gateway:
 
     from memory import metrics
     from memory.errors import EmbeddingUnavailable
+    from memory.models.queries.jobs import WEB
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding_model import active_model
 
     metrics.take_place("web")
     for database in connections.settings.values():
-        share_connections(database, most=settings.MEMOS_WEB_THREADS + BACKGROUND_CONNECTIONS)
+        share_connections(database, name=WEB, most=settings.MEMOS_WEB_THREADS + BACKGROUND_CONNECTIONS)
     open_store()
     rerank("ready", ["ready"])
     try:
@@ -148,9 +149,13 @@ def _give_connection_back(**_signal: Any) -> None:
     import_module("memory.api.event_stream").give_connection_back()
 
 
-def share_connections(database: dict[str, Any], *, most: int) -> None:
-    """Have the threads of this process share a pool of connections, on which no statement outlasts a request."""
+def share_connections(database: dict[str, Any], *, name: str, most: int) -> None:
+    """Have the threads of this process share a pool of connections, on which no statement outlasts a request.
+
+    PostgreSQL shows them under `name`.
+    """
     options = database["OPTIONS"]
+    options["application_name"] = name
     limit = f"-c statement_timeout={settings.MEMOS_REQUEST_SECONDS * 1000}"
     options["options"] = f"{options.get('options', '')} {limit}".strip()
     options["pool"] = {"min_size": 1, "max_size": most, "timeout": 10.0, "max_idle": 60.0}

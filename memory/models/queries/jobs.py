@@ -1,4 +1,4 @@
-"""SQL of the queue: jobs that are asked for, turns that wait for them, and how schedules stand."""
+"""SQL of the queue: jobs that are asked for, turns that wait for them, schedules, and whether requests are answered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 
 from memory.enums import JobPriority
 from memory.models.sql import change_rows, fetch
+from memory.postgresql import reach
+
+# PostgreSQL knows the connections of web processes by this `application_name`.
+WEB = "memos web"
 
 # A request made while the job runs marks its row. The mark waits for the requesting transaction, and so does the end of
 # the job: the request is either seen by the run or leads to another.
@@ -87,6 +91,14 @@ _MEND = """
 UPDATE django_q_schedule SET next_run = %s
 WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)
 """
+# The columns look for changes every second, which is no request.
+_REQUESTS = """
+SELECT EXISTS (
+    SELECT FROM pg_stat_activity
+    WHERE application_name = %(web)s AND state_change > clock_timestamp() - interval '100 ms'
+      AND query NOT LIKE '%%pg_current_snapshot%%'
+)
+"""
 
 
 def count_new_turns(namespaces: Collection[int] | None) -> int:
@@ -94,6 +106,14 @@ def count_new_turns(namespaces: Collection[int] | None) -> int:
     parameters = {"everywhere": namespaces is None, "namespaces": sorted(namespaces or ())}
     [(turns,)] = fetch(_NEW_TURNS, parameters, prepared=False)
     return int(turns)
+
+
+def are_requests_answered() -> bool:
+    """Tells whether a request used the database within the last tenth of a second."""
+    # The roles of requests and jobs do not see what other connections do.
+    with reach.hold(reach.LOGIN):
+        [(is_one,)] = fetch(_REQUESTS, {"web": WEB}, prepared=True, by_key=True)
+    return bool(is_one)
 
 
 def list_schedules(*, counted_since: datetime) -> list[tuple[Any, ...]]:

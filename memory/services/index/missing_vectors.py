@@ -32,6 +32,7 @@ from memory.services.index.embedding_model import (
     forget_active_model,
 )
 from memory.services.index.searchable_text import Span, spans_out_of_search
+from memory.services.jobs.throttle import Throttle
 from memory.text.utterances import live_text
 
 log = logging.getLogger("memos.embedding")
@@ -53,11 +54,13 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
+    throttle = Throttle()
     waiting = Memory.objects.across_namespaces().awaiting_vector()
     with try_lock(Lock.EMBEDDING) as only:
         made = 0
         for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
             made += batch
+            throttle.rest()
             if time.monotonic() > deadline:
                 break
         return made
