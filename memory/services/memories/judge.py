@@ -125,7 +125,7 @@ def _due(now: datetime) -> list[_Case]:
     spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
     off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
     limit = settings.MEMOS_LLM_SETTLING_PER_RUN
-    # Takes pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
+    # Take pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
     place = Window(RowNumber(), partition_by=[F("namespace_id")], order_by=["due_at", "id"])
     waiting = open_pairs.exclude(namespace_id__in=off).annotate(place=place).order_by("place", "due_at", "id")
     found = list(waiting.values_list("pk", flat=True)[:limit])
