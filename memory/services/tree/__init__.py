@@ -1,1 +1,1 @@
-"""The tree of a namespace: topics of its sessions, kept in step with the memories in the background, and browsed."""
+"""Keeps the tree of a namespace, which groups its sessions into topics, in step with its memories, and browses it."""

@@ -1,4 +1,4 @@
-"""Shows the tree: sessions, their topics, what each is about, and its memories."""
+"""Browses the tree: sessions, their topics, the words of each, and its memories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memory.models.queries import tree as queries
 from memory.services.tree.due import use_of
 from memory.types import Scope
 
-# Topics of a session that stand below it; the others are listed by themselves.
+# The most topics of a session that are listed with it; the others have pages of their own.
 CHILDREN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class TreeState:
-    """What the policy has the tree for, and whether it follows all memories: it does not while it is made."""
+    """The policy's use of the tree, and whether it follows all memories, which it does not while it is built."""
 
     use: TreeUse
     complete: bool
@@ -32,7 +32,7 @@ class TreeState:
 
 @dataclass(frozen=True, slots=True)
 class QuotedPart:
-    """A part of what a memory says."""
+    """A part of a memory's text."""
 
     memory_id: uuid.UUID
     text: str
@@ -40,8 +40,9 @@ class QuotedPart:
 
 @dataclass(frozen=True, slots=True)
 class NodeShown:
-    """A node as it is shown. `label`: the words that tell it from others, or a document's title; `memories`: how many
-    it has below it, `topics`: how many topics a session has. `stale`: its words are chosen anew soon."""
+    """A node for display. `label`: the words that distinguish it from others, or a document's title; `memories`: the
+    number of memories below it; `topics`: the number of a session's topics. `stale`: its words will be chosen again
+    soon."""
 
     id: uuid.UUID
     parent: uuid.UUID | None
@@ -57,7 +58,7 @@ class NodeShown:
 
 
 def read_state(scope: Scope) -> TreeState:
-    """How the namespace's tree stands."""
+    """Return the state of the namespace's tree."""
     tree = TopicTree.objects.in_scope(scope).first()
     stale = TopicNode.objects.in_scope(scope).filter(stale=True)
     return TreeState(use_of(scope.namespace_id), tree is not None and bool(tree.seen) and not stale.exists())
@@ -72,10 +73,10 @@ def list_nodes(
     limit: int,
     now: datetime,
 ) -> tuple[list[NodeShown], uuid.UUID | None]:
-    """A page of the sessions, the last that came into the tree first, or of the topics of one, in the order in which
-    they came up; and where the next page begins. Nodes without a memory that holds are not told of.
+    """Return a page of sessions, newest first, or of a session's topics, oldest first, and where the next page begins.
 
-    Raises NotFound for a parent that is not there, InvalidInput for one that is a topic.
+    Nodes without a memory that holds are left out. Raises NotFound for a missing parent, InvalidInput for one that is a
+    topic.
     """
     rows = TopicNode.objects.in_scope(scope).defer("centroid")
     if parent is not None:
@@ -97,7 +98,7 @@ def list_nodes(
 def list_children(
     scope: Scope, nodes: Sequence[NodeShown], *, now: datetime
 ) -> dict[uuid.UUID, tuple[list[NodeShown], uuid.UUID | None]]:
-    """Of each session the first CHILDREN topics, and where its next ones begin."""
+    """Return the first CHILDREN topics of each session, and where its next ones begin."""
     sessions = [node.id for node in nodes if node.level == TopicLevel.SESSION]
     found = queries.list_first_topics(scope.namespace_id, sessions, most=CHILDREN + 1)
     shown = [row[0] for row in found if row[2] <= CHILDREN]
@@ -111,7 +112,7 @@ def list_children(
 
 
 def find_node(scope: Scope, *, node_id: uuid.UUID, now: datetime) -> tuple[NodeShown, list[NodeShown]]:
-    """A node, and those that lead to it, the outermost first. Raises NotFound."""
+    """Return a node, and the nodes above it, outermost first. Raises NotFound."""
     node = _find(scope, node_id, field="node_id")
     above = list(TopicNode.objects.in_scope(scope).filter(id=node.parent).defer("centroid")) if node.parent else []
     *path, shown = _show(scope, [*above, node], now=now, empty=True)
@@ -121,8 +122,8 @@ def find_node(scope: Scope, *, node_id: uuid.UUID, now: datetime) -> tuple[NodeS
 def list_memory_ids(
     scope: Scope, *, node: NodeShown, cursor: uuid.UUID | None, limit: int, now: datetime
 ) -> tuple[list[uuid.UUID], uuid.UUID | None]:
-    """A page of the memories of a topic, or of all topics of a session, in the order in which they were recorded; and
-    where the next page begins."""
+    """Return a page of the memories of a topic, or of all topics of a session, in the order of recording, and where the
+    next page begins."""
     members = TopicMember.objects.in_scope(scope).below(node.id).values("memory_id")
     rows = Memory.objects.in_scope(scope).active().filter(pk__in=members, superseded_by=None).exclude(valid_to__lte=now)
     if cursor is not None:
@@ -142,7 +143,7 @@ def _find(scope: Scope, node_id: uuid.UUID, *, field: str) -> TopicNode:
 
 
 def _show(scope: Scope, nodes: Sequence[TopicNode], *, now: datetime, empty: bool = False) -> list[NodeShown]:
-    """The nodes with what their memories say now; `empty`: also those without a memory that holds."""
+    """Return the nodes with the present words of their memories; `empty` includes nodes without a memory that holds."""
     counts, topics = _count(scope, nodes, now=now)
     told = _read_places(scope, nodes, now=now)
     titles = _read_titles(scope, {node.session for node in nodes if node.level == TopicLevel.SESSION})
@@ -174,7 +175,7 @@ def _show(scope: Scope, nodes: Sequence[TopicNode], *, now: datetime, empty: boo
 def _count(
     scope: Scope, nodes: Sequence[TopicNode], *, now: datetime
 ) -> tuple[defaultdict[uuid.UUID, int], defaultdict[uuid.UUID, int]]:
-    """Memories below each node, and topics below each session that have any."""
+    """Count the memories below each node, and the topics below each session that have any."""
     of_level: dict[str, list[uuid.UUID]] = {TopicLevel.TOPIC: [], TopicLevel.SESSION: []}
     for node in nodes:
         of_level[node.level].append(node.id)
@@ -207,7 +208,7 @@ def _read_places(
 
 
 def _read_titles(scope: Scope, sessions: Collection[str]) -> dict[str, str]:
-    """The titles of documents, by the session in which their chunks stand."""
+    """Return the titles of documents, by the session of their chunks."""
     ids = {}
     for session in sessions:
         if session.startswith(SESSION_PREFIX):

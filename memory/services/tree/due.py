@@ -1,4 +1,4 @@
-"""Asks for trees that have to follow their memories: by the clock, so that no write waits or knows of it."""
+"""Queues the growth of trees that lag behind their memories: by the clock, so that no write waits for it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from memory.models.queries.tree import list_due
 from memory.services.jobs import queue
 from memory.services.tenancy.policy import in_force, propose
 
-# Changes are on record for two hours (`index.changes.KEPT`): what nobody has looked at for longer than this is compared
-# as a whole.
+# Changes are recorded for two hours (`index.changes.KEPT`): a tree that was not followed for longer than this is
+# compared as a whole.
 FOLLOWED = timedelta(hours=1)
-# How often it is written down that nothing has changed.
+# The interval at which it is recorded that nothing has changed.
 LOOK_EVERY = timedelta(minutes=10)
-# A namespace whose job was given up waits so long, unless a person replays the job before.
+# The pause of a namespace whose job was given up, unless a person replays the job before.
 PAUSE = timedelta(hours=6)
-# Namespaces that one run asks for.
+# The most namespaces that one run queues.
 AT_ONCE = 100
 
 
 def request_trees(*, now: datetime) -> int:
-    """Queues the namespaces whose tree has something to take in, or has to go; returns how many."""
+    """Queue the namespaces whose tree has changes to follow, or has to be deleted; return how many."""
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
     due = list_due(
         own=own,
@@ -44,5 +44,5 @@ def request_trees(*, now: datetime) -> int:
 
 
 def use_of(namespace_id: int) -> TreeUse:
-    """What the policy of the namespace has its tree for."""
+    """Return the policy's use of the tree."""
     return TreeUse(in_force(namespace_id).policy.tree)

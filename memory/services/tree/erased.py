@@ -1,7 +1,7 @@
-"""What the tree holds of erased memories: that they belong to topics, and where in them its words stand.
+"""Removes erased memories from the tree: their membership in topics, and the positions of its words in them.
 
-Part of an erasure's transactions, see `memory.services.erasure.holder`. The vectors of a topic without them, and its
-words, are made again; in the transaction in which they go, the words that remain are those of others.
+Part of an erasure's transactions, see `memory.services.erasure.holder`. The means and the words of a topic are made
+again without them; until then, in the same transaction, only words of other memories remain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.types import Scope
 
 
 def clear_members(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Takes memories out of their topics, whose means are unknown from then on; returns how many."""
+    """Remove memories from their topics, whose means are unknown from then on; return how many."""
     lock_in_transaction(Lock.TREE, scope.namespace_id)
     topics = queries.clear_members(scope.namespace_id, memory_ids)
     TopicNode.objects.in_scope(scope).filter(id__in=set(topics)).update(centroid=None, stale=True)
@@ -27,8 +27,8 @@ def clear_members(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
 
 
 def clear_places(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
-    """Takes the places in memories out of the nodes' words, and makes the means of topics that have lost members anew;
-    returns how many nodes had such words."""
+    """Remove the words in these memories from the nodes, and recompute the means of topics that have lost members;
+    return the number of nodes that had such words."""
     lock_in_transaction(Lock.TREE, scope.namespace_id)
     stripped = queries.clear_places(scope.namespace_id, memory_ids)
     tree = TopicTree.objects.in_scope(scope).first()
@@ -40,11 +40,11 @@ def clear_places(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime
 
 
 def count_nodes(scope: Scope, *, erasure_id: uuid.UUID) -> int:
-    """How many nodes have words whose places are in memories that the erasure names."""
+    """Count the nodes with words in memories that the erasure names."""
     return queries.count_erased_places(scope.namespace_id, erasure_id)
 
 
 def sweep_places(scope: Scope, *, erasure_id: uuid.UUID) -> int:
-    """Takes what is left of such places out of the nodes' words; returns of how many nodes."""
+    """Remove any remaining words in erased memories from the nodes; return the number of nodes."""
     lock_in_transaction(Lock.TREE, scope.namespace_id)
     return queries.sweep_erased_places(scope.namespace_id, erasure_id)

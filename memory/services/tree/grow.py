@@ -1,8 +1,8 @@
-"""Keeps a tree in step with its memories: what came is placed, what left or changed is taken out, batch by batch.
+"""Keeps a tree in step with its memories: new memories are placed, removed or changed ones are taken out, by batches.
 
-Only what has changed since the last run is looked at, in the record that the index keeps of changes; a tree that is
-new, or was not looked at for long, is compared with all memories. Whatever ends a run, the next one goes on: how far
-the tree has come is written down when nothing is left.
+Only changes since the last run are read, from the record of changes that the index keeps; a tree that is new, or was
+not followed for long, is compared with all memories. Whatever ends a run, the next one continues: the position reached
+is recorded when nothing is left.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.tree")
 
-# With more changes than this all memories are compared.
+# More changes than this make a run compare all memories.
 MOST_CHANGES = 20_000
 
 
 def grow(scope: Scope, *, now: datetime, seconds: float | None = None) -> int:
-    """Has the tree follow its memories; returns how many were placed. Deletes a tree that the policy does not want.
+    """Have the tree follow its memories; return how many were placed. Deletes a tree that the policy does not want.
 
     Ends after about `seconds` (half of a job's time) and is queued again for the rest.
     """
@@ -73,14 +73,14 @@ def grow(scope: Scope, *, now: datetime, seconds: float | None = None) -> int:
 
 
 def grow_whole(scope: Scope, *, now: datetime) -> int:
-    """As `grow`, for a namespace that nobody else reads or writes, without an end to its time."""
+    """Grow the tree without a time limit, for a namespace that no other process reads or writes. See `grow`."""
     return grow(scope, now=now, seconds=float("inf")) if use_of(scope.namespace_id) != TreeUse.OFF else 0
 
 
 def rebuild(scope: Scope, *, now: datetime) -> str:
-    """Deletes the tree and has it made anew in the background; returns the job's id.
+    """Delete the tree and have it built again in the background; return the job's id.
 
-    Raises Conflict where the policy keeps none.
+    Raises Conflict if the policy keeps no tree.
     """
     if use_of(scope.namespace_id) == TreeUse.OFF:
         raise Conflict(
@@ -102,7 +102,7 @@ def _clear(scope: Scope) -> None:
 
 
 def _begin(scope: Scope, *, now: datetime) -> GrowingTree | None:
-    """The tree to work at, which is begun anew where there is none of the active model; None without a model."""
+    """Return the tree to grow, starting a new one if there is none for the active model; None without a model."""
     model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     if model is None:
         return None
@@ -114,7 +114,7 @@ def _begin(scope: Scope, *, now: datetime) -> GrowingTree | None:
             row = TopicTree.objects.create(
                 namespace_id=scope.namespace_id, model_id=model.pk, version=new_id(), looked_at=now
             )
-    # After the lock, so that it is not older than what the run before has placed.
+    # Read it after the lock, so that it is not older than what the last run has placed.
     if row.seen and row.looked_at > now - FOLLOWED:
         changes = read_changes(scope.namespace_id, Snapshot(row.seen))
         if len(changes.memory_ids) <= MOST_CHANGES:
@@ -125,7 +125,7 @@ def _begin(scope: Scope, *, now: datetime) -> GrowingTree | None:
 
 
 def _take_out(tree: GrowingTree) -> int:
-    """Takes out the members that left or say something else by now; returns how many."""
+    """Remove members that are gone or say something else now; return how many."""
     total = 0
     while True:
         with transaction.atomic():
@@ -142,7 +142,7 @@ def _take_out(tree: GrowingTree) -> int:
 
 
 def _follow_lost(tree: GrowingTree) -> None:
-    """Measures the topics anew whose members were deleted: they have taken their membership along."""
+    """Recompute the topics whose members were deleted, which deleted their membership too."""
     after = uuid.UUID(int=0)
     while True:
         with transaction.atomic():
@@ -155,7 +155,7 @@ def _follow_lost(tree: GrowingTree) -> None:
 
 
 def _end(tree: GrowingTree) -> None:
-    """Writes down how far the tree has come, unless memories were left out that somebody was changing."""
+    """Record the position reached, unless memories were left out because they were being changed."""
     with transaction.atomic():
         tree.lock()
         if not tree.reader.has_waiting():

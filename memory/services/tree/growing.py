@@ -1,4 +1,4 @@
-"""The tree that a run of the worker grows: locked, asked and measured anew, step by step."""
+"""Gives a run of the worker access to the tree that it grows: locks it, reads it and recomputes its topics."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from memory.retrieval.columns.load import Snapshot
 from memory.services.tree import store
 from memory.types import Scope
 
-# Memories that one transaction places or takes out.
+# The number of memories that one transaction places or takes out.
 BATCH = 200
 
 
 class TreeGone(Exception):
-    """The tree was cleared, or is begun anew by somebody else."""
+    """The tree was deleted, or another process has started a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingTree:
-    """The tree that a run works at, and the memories that it looks at: `changed`, or all of them (None).
+    """The tree that a run works on, and the memories that it reads: `changed`, or all of them (None).
 
-    `seen`: the snapshot up to which the run takes changes in.
+    `seen`: the snapshot up to which the run follows changes.
     """
 
     scope: Scope
@@ -37,16 +37,16 @@ class GrowingTree:
     now: datetime
 
     def lock(self) -> None:
-        """Locks the tree in the caller's transaction. Raises TreeGone."""
+        """Lock the tree in the caller's transaction. Raises TreeGone."""
         lock_in_transaction(Lock.TREE, self.scope.namespace_id)
         if not TopicTree.objects.in_scope(self.scope).filter(version=self.version).exists():
             raise TreeGone
 
     @property
     def reader(self) -> TreeReader:
-        """Reads for this run, BATCH memories at a time."""
+        """Return the reader of this run, which reads BATCH memories at a time."""
         return TreeReader(self.scope.namespace_id, self.model_id, self.changed, self.now, BATCH)
 
     def measure(self, topics: Collection[uuid.UUID]) -> None:
-        """Sizes and means of the topics are those of their members now (`store.measure`)."""
+        """Recompute the sizes and means of the topics from their present members (`store.measure`)."""
         store.measure(self.scope.namespace_id, model_id=self.model_id, topics=sorted(topics), now=self.now)

@@ -1,4 +1,4 @@
-"""Puts memories into topics of their sessions, batch by batch; takes topics apart that grow too large, joins those that
+"""Places memories into topics of their sessions, by batches; splits topics that grow too large, and joins topics that
 say the same."""
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from memory.retrieval.topics import LARGEST, SessionTopics, split
 from memory.services.tree import store
 from memory.services.tree.growing import GrowingTree
 
-# Topics that one transaction joins to others.
+# The most topics that one transaction joins to others.
 MOST_JOINED = 10
-# A topic that has come to so many memories without falling apart is left as it is.
+# A topic that has grown to this many memories without splitting is left as it is.
 MOST_SPLIT = 3_072
 
 
 def place_next(tree: GrowingTree, session: str) -> int | None:
-    """Puts the next memories of the session into its topics; returns how many, None when none is left."""
+    """Place the next memories of the session into its topics; return how many, None when none is left."""
     with transaction.atomic():
         tree.lock()
         rows = tree.reader.lock_next(session)
@@ -58,8 +58,8 @@ def place_next(tree: GrowingTree, session: str) -> int | None:
 
 
 def _has_outgrown(grouped: SessionTopics, former: Sequence[int], topic: int) -> bool:
-    """Whether the topic has become larger than LARGEST, or twice that, and so on up to MOST_SPLIT, by this batch: one
-    that does not fall apart is not tried again and again."""
+    """Return whether this batch made the topic exceed LARGEST, or twice that, and so on up to MOST_SPLIT, so that a
+    topic that does not split is not tried again and again."""
     before, size = former[topic] if topic < len(former) else 0, int(grouped.sizes[topic])
     if size > MOST_SPLIT:
         return False
@@ -73,7 +73,7 @@ def _make_topics(tree: GrowingTree, session: str, parent: uuid.UUID, *, count: i
 def _join_same(
     tree: GrowingTree, grouped: SessionTopics, touched: Collection[int], ids: Sequence[uuid.UUID]
 ) -> set[int]:
-    """Joins topics of the batch to others that say the same, MOST_JOINED at most; returns to which."""
+    """Join topics of the batch to others that say the same, at most MOST_JOINED; return the topics joined to."""
     joined: set[int] = set()
     for topic in sorted(touched, key=lambda one: (int(grouped.sizes[one]), one)):
         if len(joined) == MOST_JOINED:
@@ -87,7 +87,7 @@ def _join_same(
 
 
 def _split_topic(tree: GrowingTree, session: str, parent: uuid.UUID, topic: uuid.UUID) -> list[uuid.UUID]:
-    """Takes a large topic apart where it falls into parts; returns the topics that are new."""
+    """Split a large topic if it consists of parts; return the new topics."""
     namespace_id = tree.scope.namespace_id
     rows = TopicMember.objects.in_scope(tree.scope).filter(topic=topic).order_by("memory_id")
     vectors = _read_vectors(tree, set(rows.values_list("memory_id", flat=True)))
@@ -95,7 +95,7 @@ def _split_topic(tree: GrowingTree, session: str, parent: uuid.UUID, topic: uuid
     if len(members) <= LARGEST:
         return []
     parts = split(np.stack([vectors[member] for member in members]))
-    # The largest stays the topic that it was.
+    # The largest part keeps the topic's id.
     parts.sort(key=len, reverse=True)
     made = _make_topics(tree, session, parent, count=len(parts) - 1)
     for part, new in zip(parts[1:], made, strict=True):
@@ -104,14 +104,16 @@ def _split_topic(tree: GrowingTree, session: str, parent: uuid.UUID, topic: uuid
 
 
 def _read_vectors(tree: GrowingTree, memory_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, np.ndarray]:
-    """The direction of each memory's vectors, float32 [dimensions] of length 1; without those that have none."""
+    """Return the direction of each memory's vectors, float32 [dimensions] of length 1; memories without vectors are
+    left out."""
     found = {memory_id: _unpack([packed], 0)[0] for memory_id, packed in tree.reader.read_vectors(memory_ids)}
-    # Of length 1 but for how coarse stored numbers are.
+    # They have length 1 except for the rounding of stored numbers.
     return {memory_id: vector / max(float(np.linalg.norm(vector)), 1e-6) for memory_id, vector in found.items()}
 
 
 def _unpack(packed: Sequence[Any], dimensions: int) -> np.ndarray:
-    """float32 [rows, dimensions] of vectors as `halfvec_send` writes them: two 16-bit numbers, then the values."""
+    """Return float32 [rows, dimensions] from vectors as `halfvec_send` writes them: two 16-bit numbers, then the
+    values."""
     if not packed:
         return np.zeros((0, dimensions), np.float32)
     values = np.stack([np.frombuffer(bytes(one), dtype=">f2", offset=4) for one in packed])

@@ -1,5 +1,7 @@
-"""Writes the tree: which memory belongs to which topic, and what follows from that. Every function belongs inside a
-transaction that has the namespace's tree locked (`Lock.TREE`)."""
+"""Writes the tree: the membership of memories in topics, and the data that follow from it.
+
+Every function must be called in a transaction that has locked the namespace's tree (`Lock.TREE`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from memory.models.queries import tree as queries
 
 
 def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], now: datetime) -> None:
-    """Sizes and means of the topics are those of their members now, and what is left without any is deleted."""
+    """Recompute the sizes and means of the topics from their present members, and delete topics without any."""
     if not topics:
         return
     rows = TopicNode.objects.filter(namespace_id=namespace_id, id__in=topics)
@@ -24,7 +26,7 @@ def measure(namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], no
 
 
 def put_members(namespace_id: int, placed: Mapping[uuid.UUID, tuple[uuid.UUID, bytes]]) -> None:
-    """Puts each memory, by its id, into a topic; with the hash of the text by which it was placed."""
+    """Assign each memory, by its id, to a topic, with the hash of the text by which it was placed."""
     TopicMember.objects.bulk_create(
         TopicMember(namespace_id=namespace_id, memory_id=memory_id, topic=topic, content_hash=said)
         for memory_id, (topic, said) in placed.items()
@@ -32,24 +34,24 @@ def put_members(namespace_id: int, placed: Mapping[uuid.UUID, tuple[uuid.UUID, b
 
 
 def move_members(namespace_id: int, memory_ids: Sequence[uuid.UUID], *, topic: uuid.UUID) -> None:
-    """Puts memories of other topics into this one."""
+    """Move memories of other topics to this one."""
     TopicMember.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids).update(topic=topic)
 
 
 def move_all(namespace_id: int, former: uuid.UUID, *, topic: uuid.UUID) -> None:
-    """Puts all memories of a topic into another."""
+    """Move all memories of a topic to another."""
     TopicMember.objects.filter(namespace_id=namespace_id, topic=former).update(topic=topic)
 
 
 def find_session_node(namespace_id: int, session: str, *, now: datetime) -> uuid.UUID:
-    """The node of the session, which is made if it is not there."""
+    """Return the node of the session, which is created if it does not exist."""
     rows = TopicNode.objects.filter(namespace_id=namespace_id, level=TopicLevel.SESSION, session=session)
     found = rows.values_list("id", flat=True).first()
     return found or _make_node(namespace_id, session, parent=None, now=now)
 
 
 def make_topic(namespace_id: int, session: str, *, parent: uuid.UUID, now: datetime) -> uuid.UUID:
-    """A new topic of the session."""
+    """Create a topic of the session; return its id."""
     return _make_node(namespace_id, session, parent=parent, now=now)
 
 
@@ -68,7 +70,7 @@ def _make_node(namespace_id: int, session: str, *, parent: uuid.UUID | None, now
 
 
 def clear(namespace_id: int) -> None:
-    """Deletes the whole tree."""
+    """Delete the whole tree."""
     TopicMember.objects.filter(namespace_id=namespace_id).delete()
     TopicNode.objects.filter(namespace_id=namespace_id).delete()
     TopicTree.objects.filter(namespace_id=namespace_id).delete()

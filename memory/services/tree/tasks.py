@@ -13,5 +13,5 @@ request_trees = due.request_trees
 
 
 def grow_tree(namespace_id: int, *, now: datetime) -> int:
-    """Has the tree of a namespace follow its memories; returns how many were placed."""
+    """Have the tree of a namespace follow its memories; return how many were placed."""
     return grow.grow(scope_of(namespace_id), now=now)

@@ -1,4 +1,4 @@
-"""Chooses what topics are called and what sums them up: places in the texts of their memories, see `TopicNode`."""
+"""Chooses the words and the summaries of topics: positions in the texts of their memories, see `TopicNode`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ from memory.text.topic_words import (
 )
 from memory.types import Scope
 
-# Nodes of one transaction.
+# The number of nodes of one transaction.
 BATCH = 20
-# Of a topic so many memories are read, those nearest to its middle.
+# The most memories of a topic that are read, nearest to its mean.
 READ_MEMORIES = 40
 
 
 def choose_words(scope: Scope, *, version: uuid.UUID, now: datetime) -> int:
-    """Chooses the words of the next stale nodes, topics before sessions; returns of how many. None of a tree that is of
-    another version by now."""
+    """Choose the words of the next stale nodes, topics before sessions; return of how many.
+
+    Returns 0 if the tree has another version by now.
+    """
     with transaction.atomic():
         lock_in_transaction(Lock.TREE, scope.namespace_id)
         tree = TopicTree.objects.in_scope(scope).filter(version=version).first()
@@ -76,7 +78,7 @@ def _of_topic(
 
 
 def _of_session(node: TopicNode) -> tuple[list[TextPlace], list[TextPlace]]:
-    """The first word and the first sentence of each of its largest topics."""
+    """Return the first word and the first sentence of each of the session's largest topics."""
     rows = TopicNode.objects.filter(namespace_id=node.namespace_id, parent=node.id).order_by("-size", "id")
     largest = list(rows.values_list("label_places", "summary_places")[: max(LABEL_WORDS, SUMMARY_SENTENCES)])
     labels = [TextPlace(*places[0]) for places, _ in largest if places]
