@@ -43,7 +43,7 @@ PLACES = ("Lyon", "Paris", "Nantes", "Lille", "Brest", "Metz")
 
 @contextmanager
 def start_server(folder: Path) -> Iterator[LlamaSlots]:
-    """A server of the small model that saves slots in `folder`."""
+    """Runs a server of the small model that saves slots in `folder`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -63,7 +63,7 @@ def start_server(folder: Path) -> Iterator[LlamaSlots]:
 
 
 def write_messages(lines: int, question: str) -> list[dict[str, str]]:
-    """What /v1/answer sends, with so many pinned memories."""
+    """Returns the messages that /v1/answer sends with `lines` pinned memories."""
     facts = (
         f"- [p{place}] 2026-05-08, Ada: the lamp of order {1000 + place * 37} ships to {PLACES[place % len(PLACES)]}.\n"
         for place in range(1, lines + 1)
@@ -73,7 +73,7 @@ def write_messages(lines: int, question: str) -> list[dict[str, str]]:
 
 
 def find_prefix(count: Any, write: Any, tokens: int) -> tuple[int, str]:
-    """How many memories make a beginning of about so many tokens, and that beginning of the prompt."""
+    """Returns the number of memories that make a prefix of about `tokens` tokens, and that prefix of the prompt."""
     lines = 1
     while True:
         prompt = write(write_messages(lines, END)).rpartition(END)[0]
@@ -83,7 +83,7 @@ def find_prefix(count: Any, write: Any, tokens: int) -> tuple[int, str]:
 
 
 def time_first_token(slots: LlamaSlots, messages: list[dict[str, str]]) -> tuple[float, int]:
-    """Seconds until the first text of an answer comes, and the tokens that were not computed."""
+    """Returns the seconds until the first text of an answer, and the number of tokens that were not computed."""
     body = {
         "messages": messages,
         "max_tokens": 2,
@@ -110,7 +110,7 @@ def time_first_token(slots: LlamaSlots, messages: list[dict[str, str]]) -> tuple
 
 
 def measure(slots: LlamaSlots, folder: Path, *, tokens: int, rounds: int) -> dict[str, Any]:
-    """Figures of one size."""
+    """Measures one size of prefix."""
     lines, prompt = find_prefix(slots.count_tokens, slots.write_prompt, tokens)
     started = time.perf_counter()
     slots.read_prompt(prompt, slot=0, seconds=SECONDS)
@@ -147,7 +147,7 @@ def measure(slots: LlamaSlots, folder: Path, *, tokens: int, rounds: int) -> dic
 
 
 def compare_logits(model: Any, folder: Path, *, tokens: int, rounds: int) -> dict[str, Any]:
-    """How far logits behind a cache of transformers are from those of the whole prompt, and how soon they are there."""
+    """Compares the logits after a restored cache of transformers with those of the whole prompt, and their times."""
     import torch  # noqa: PLC0415 - an extra
 
     path = folder / f"bench-{tokens}.safetensors"
@@ -205,7 +205,7 @@ def main() -> None:
             assert package.origin is not None
             [gguf] = Path(package.origin).parent.glob("*.gguf")
             model = CausalModel(str(gguf))
-            # The weights are read before anything is timed.
+            # This loads the weights before anything is timed.
             model.save("Hello", folder / "first.safetensors")
             found["transformers"] = [
                 compare_logits(model, folder, tokens=tokens, rounds=options.rounds) for tokens in options.tokens

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Measure how long erasures wait to be begun while the workers have short and long work.
+"""Measures how long erasures wait to be begun while the workers have short and long work.
 
     python bench/erasure_wait.py --erasures 20
 
@@ -30,7 +30,7 @@ LONG_TURNS, SHORT_SESSIONS, TURNS_OF_SESSION = 20_000, 40, 40
 
 
 def call(server: WholeServer, path: str, body: Any = None) -> Any:
-    """Send a request and return the parsed answer. Raises OSError."""
+    """Sends a request and returns the parsed answer. Raises OSError."""
     request = urllib.request.Request(
         server.url + path,
         data=None if body is None else json.dumps(body).encode(),
@@ -53,7 +53,7 @@ def load(server: WholeServer) -> None:
 
 
 def erase(server: WholeServer, number: int) -> tuple[float, float, int]:
-    """Erase a session; return the seconds until it began and ended, and how many jobs waited when it was requested."""
+    """Erases a session; returns the seconds until it began and ended, and the number of jobs that waited before."""
     session = f"e{number}"
     turn = {"namespace": "erased", "session_id": session, "role": "user", "text": f"Passport {number:09d} is mine."}
     call(server, "/v1/ingest", turn)

@@ -87,7 +87,7 @@ def _report_learning(features: np.ndarray, labels: np.ndarray, groups: np.ndarra
 
 
 def _learn_weights(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The weights [1 + parts] of a ridge logistic regression, the first one the intercept, by Newton's method."""
+    """Fits a ridge logistic regression by Newton's method; returns weights [1 + parts], the intercept first."""
     inputs = np.hstack([np.ones((len(features), 1)), features])
     ridge = RIDGE * np.eye(inputs.shape[1])
     ridge[0, 0] = 0.0
@@ -95,7 +95,7 @@ def _learn_weights(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     for _ in range(NEWTON_STEPS):
         likely = 1 / (1 + np.exp(-inputs @ weights))
         curvature = (inputs * (likely * (1 - likely))[:, None]).T @ inputs + ridge
-        # A part that no turn has leaves a row of nothing but its ridge.
+        # The row of a part that no turn has contains only its ridge, which keeps the matrix invertible.
         weights += np.linalg.solve(curvature, inputs.T @ (labels - likely) - ridge @ weights)
     return weights
 

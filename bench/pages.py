@@ -65,7 +65,7 @@ OF_ONE = (
     "/ops/audit/?ns={ns}",
     "/ops/quarantine/?ns={ns}",
 )
-# What the pages of a large namespace ask for once they stand: each strength is computed.
+# The requests that pages make after they are shown, which compute the strengths of all memories of a namespace.
 AFTERWARDS = ("/ops/decay/figures/?ns={ns}", "/ops/decay/rest/?ns={ns}")
 
 # Seconds between the rounds.
@@ -73,7 +73,7 @@ PAUSE = 16.0
 
 
 class Console:
-    """One signed-in tab, on one connection."""
+    """Represents a signed-in tab with one connection."""
 
     def __init__(self, url: str, user: str) -> None:
         server = urllib.parse.urlsplit(url)
@@ -81,7 +81,7 @@ class Console:
         self._connection = http.client.HTTPConnection(server.hostname or "", server.port)
 
     def open(self, path: str) -> tuple[float, str]:
-        """Milliseconds, and what was answered. Raises SystemExit for an answer that is no page."""
+        """Returns the milliseconds and the answer. Raises SystemExit if the answer is not a page."""
         began = time.perf_counter()
         self._connection.request("GET", path, headers={"Cookie": self._cookies})
         answer = self._connection.getresponse()
@@ -93,7 +93,7 @@ class Console:
 
 
 def first_of_lists(console: Console, namespace: str) -> list[str]:
-    """The pages of a memory and of a session that the lists name."""
+    """Returns the addresses of a memory's and a session's page from the lists."""
     _, memories = console.open("/admin/memory/memory/")
     _, sessions = console.open(f"/ops/sessions/?ns={namespace}")
     ids = re.findall(r"memory/([0-9a-f-]{36})/change", memories)[:1]
@@ -114,7 +114,7 @@ def main() -> None:
     took: dict[str, list[float]] = {}
     for number in range(1 + given.rounds):
         if number:
-            # Longer than anything is shared among tabs or kept for them.
+            # The pause is longer than any cache that tabs share.
             time.sleep(PAUSE)
         for path in paths:
             took.setdefault(path, []).append(console.open(path)[0])

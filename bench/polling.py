@@ -48,20 +48,20 @@ def cookies_of(server: urllib.parse.SplitResult, user: str, password: str) -> st
 
 
 def cpu_seconds(root: psutil.Process) -> dict[int, float]:
-    """By process of the server: seconds on a CPU, all threads together."""
+    """Returns the CPU seconds of each process of the server, all threads together."""
     found = {}
     for process in (root, *root.children(recursive=True)):
         try:
             threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
             found[process.pid] = sum(int(one.read_text().split()[0]) for one in threads) / 1e9
         except FileNotFoundError:
-            # It has ended since it was listed.
+            # The process has ended since it was listed.
             continue
     return found
 
 
 def share(root: psutil.Process, seconds: float) -> float:
-    """CPU seconds a second, from now on."""
+    """Measures the CPU seconds per second of the server for that long."""
     before, began = cpu_seconds(root), time.monotonic()
     time.sleep(seconds)
     spent = sum(now - before.get(pid, 0.0) for pid, now in cpu_seconds(root).items())
@@ -69,7 +69,7 @@ def share(root: psutil.Process, seconds: float) -> float:
 
 
 class Tabs:
-    """Twenty visible tabs, each with a connection of its own, spread over their interval."""
+    """Simulates twenty visible tabs with separate connections, spread over their interval."""
 
     def __init__(self, server: urllib.parse.SplitResult, cookies: str) -> None:
         self._server, self._cookies = server, cookies

@@ -97,7 +97,7 @@ def measure(url: str, model: str, *, tokens: int, rounds: int) -> None:
         )
     times: dict[str, list[float]] = {"first": [], "second": []}
     for turn in range(rounds):
-        # The earliest pinned memory changes, and with it the text from its beginning on.
+        # The earliest pinned memory is changed, and with it almost the whole text.
         earliest = Memory.objects.in_scope(scope).filter(pinned=True).order_by("id")[0]
         Memory.objects.in_scope(scope).filter(pk=earliest.pk).update(text=f"Rule 0: this is round {turn}.")
         for place, question in (

@@ -71,7 +71,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for _ in range(options.rounds):
         took: dict[str, list[float]] = {way: [] for way in ways}
         for number, question in enumerate(asked):
-            # In turns, each way first as often as the other.
+            # Each way comes first equally often.
             for way in sorted(ways, reverse=bool(number % 2)):
                 took[way].append(ways[way].submit(_ask, question, number).result())
         medians = {way: statistics.median(values) for way, values in took.items()}
@@ -106,7 +106,7 @@ def _fill(space: Any, memories: int) -> None:
 
 
 class _Asker(threading.local):
-    """A client of this thread, which asks its namespaces in turn."""
+    """Holds the client of this thread, which asks its namespaces in turn."""
 
     client: Any = None
 
@@ -127,7 +127,7 @@ def _begin(way: str, token: str) -> None:
 
 
 def _measure_processor_time() -> float:
-    """Seconds of processor time of this thread and of the process that serves its connection."""
+    """Returns the CPU seconds of this thread and of the PostgreSQL process that serves its connection."""
     from memory.postgresql.base import open_connection  # noqa: PLC0415
 
     pid = open_connection().connection.info.backend_pid
@@ -136,7 +136,7 @@ def _measure_processor_time() -> float:
 
 
 def _ask(question: str, number: int) -> float:
-    """Milliseconds of one query."""
+    """Returns the milliseconds of one query."""
     body = {"namespace": NAMESPACES[number % len(NAMESPACES)], "session_id": "bench", "query": question}
     started = time.perf_counter()
     answer = _asker.client.post("/v1/query", data=body, content_type="application/json")

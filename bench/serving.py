@@ -34,7 +34,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
 def turns(count: int) -> list[str]:
-    """Sentences of the length of chat turns (about 30 tokens), the same in every run."""
+    """Returns sentences of the length of chat turns (about 30 tokens), the same in every run."""
     chance = random.Random(7)
     pick = chance.choice
     return [
@@ -51,7 +51,7 @@ def questions(count: int) -> list[str]:
 
 
 class Client:
-    """One keep-alive connection a thread."""
+    """Holds a keep-alive connection for each thread."""
 
     def __init__(self, base: str, key: str) -> None:
         self._url = urllib.parse.urlparse(base)
@@ -59,7 +59,7 @@ class Client:
         self._local = threading.local()
 
     def post(self, path: str, body: object) -> float:
-        """Milliseconds until the whole answer is read."""
+        """Sends a request; returns the milliseconds until the whole answer is read."""
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=120)

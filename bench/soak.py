@@ -52,7 +52,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 CITIES_ZH = "上海 北京 广州 成都 杭州 南京 西安 武汉 青岛 厦门".split()
 NAMES_ZH = "王芳 李雷 张敏 刘洋 陈静 赵磊 孙丽 周强".split()
 
-# Kind of request and its share.
+# The kinds of requests, and their shares.
 MIX = {
     "ingest": 34,
     "batch": 5,
@@ -75,7 +75,7 @@ FIRST_MINUTES = 10
 
 
 def turn_text(chance: random.Random) -> str:
-    """One turn of a conversation: small news, facts that later ones replace, one in four in Chinese."""
+    """Makes a turn of a conversation: small news, or a fact that later ones replace; a quarter is in Chinese."""
     pick = chance.choice
     number = chance.randrange(100_000)
     frames = (
@@ -95,7 +95,7 @@ def turn_text(chance: random.Random) -> str:
 
 
 def question(chance: random.Random) -> str:
-    """What someone might ask about it."""
+    """Makes a question about such turns."""
     pick = chance.choice
     frames = (
         lambda: f"Where does {pick(NAMES)} live?",
@@ -109,7 +109,7 @@ def question(chance: random.Random) -> str:
 
 @dataclass
 class Tenant:
-    """A namespace and how far its conversation is."""
+    """Holds a namespace and the progress of its conversation."""
 
     name: str
     turns: int = 0
@@ -132,7 +132,7 @@ class Traffic:
     def __init__(self, namespaces: int, seed: int) -> None:
         self.tenants = [Tenant(f"soak-{number:03}") for number in range(namespaces)]
         self._chance = random.Random(seed)
-        # Some talk more than others (Zipf with exponent 0.5: the busiest has 14 times the median's).
+        # Some namespaces are busier than others (Zipf with exponent 0.5: the busiest has 14 times the median's turns).
         self._weights = [(rank + 1) ** -0.5 for rank in range(namespaces)]
 
     def turns(self, tenant: Tenant, count: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Traffic:
         return {"items": items}
 
     def make(self) -> tuple[str, str, str, Any, Tenant]:
-        """(kind, method, path, body, tenant)."""
+        """Makes a request: (kind, method, path, body, tenant)."""
         chance = self._chance
         [kind] = chance.choices(list(MIX), weights=list(MIX.values()))
         [tenant] = chance.choices(self.tenants, weights=self._weights)
@@ -186,7 +186,7 @@ class Traffic:
 
 
 class Minute:
-    """What happened in one minute."""
+    """Records the results of one minute."""
 
     def __init__(self) -> None:
         self.latencies: dict[str, list[float]] = {}
@@ -194,7 +194,7 @@ class Minute:
 
 
 class Senders:
-    """A pool of keep-alive connections that take due requests from a queue."""
+    """Sends due requests from a queue, on a pool of keep-alive connections."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port = port
@@ -210,11 +210,11 @@ class Senders:
         self._due.put((due, request))
 
     def is_behind(self) -> bool:
-        """Whether so many requests wait that another would only wait as well."""
+        """Tells whether MOST_WAITING requests wait, so that another one would only wait as well."""
         return self._due.qsize() >= MOST_WAITING
 
     def count_answered(self) -> int:
-        """Requests of this minute that have an answer."""
+        """Counts the requests of this minute that have been answered."""
         with self._lock:
             return sum(len(values) for values in self._minute.latencies.values())
 
@@ -261,7 +261,7 @@ def _describe_error(answer: bytes) -> str:
 
 
 def memory_of(process: psutil.Process) -> Counter[str]:
-    """MiB: rss, pss, and the parts of pss (anon, file, shmem)."""
+    """Returns the memory in MiB: rss, pss, and the parts of pss (anon, file, shmem)."""
     text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     kib = {name: int(value) for name, value in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
     parts = {"rss": "Rss", "pss": "Pss", "anon": "Pss_Anon", "file": "Pss_File", "shmem": "Pss_Shmem"}
@@ -269,9 +269,10 @@ def memory_of(process: psutil.Process) -> Counter[str]:
 
 
 def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
-    """Sums of `memory_of` by role, with the count of processes; `all` is everything together.
+    """Sums `memory_of` by role, with the number of processes; `all` is everything together.
 
-    PostgreSQL's processes count as one role: which of them is said to hold a shared page changes all the time.
+    PostgreSQL's processes count as one role, because the process that a shared page is attributed to changes
+    constantly.
     """
     found: dict[str, Counter[str]] = {}
     for role, processes in server.by_role().items():
@@ -279,7 +280,7 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
             try:
                 sizes = memory_of(process)
             except (FileNotFoundError, ProcessLookupError, KeyError):
-                # It has ended since it was listed.
+                # The process has ended since it was listed.
                 continue
             whole = "postgres" if role.startswith("post") else role
             for name in (whole, "all"):
@@ -298,12 +299,12 @@ def count_waiting_turns(server: WholeServer) -> int:
 
 
 def own(sizes: Mapping[str, float]) -> float:
-    """MiB that processes have for themselves."""
+    """Returns the MiB that processes do not share."""
     return sizes["pss"] - sizes["shmem"]
 
 
 def spread(latencies: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Count, p50 and p99 in milliseconds by kind, and of all."""
+    """Returns count, p50 and p99 in milliseconds by kind, and of all."""
     together = {**latencies, "all": [value for values in latencies.values() for value in values]}
     return {
         kind: {
@@ -322,7 +323,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs the load; one row a minute, written to `options.out` as they come."""
+    """Runs the load; returns a row for each minute, which is also written to `options.out`."""
     traffic = Traffic(options.namespaces, options.seed)
     senders = Senders(server.port, server.key)
     for tenant in traffic.tenants:

@@ -35,7 +35,7 @@ WITHOUT, WITH = "without", "with"
 
 @dataclass(slots=True)
 class Asked:
-    """A question's evidence, stale documents, older and newer evidence, and the documents found each way."""
+    """Holds a question's evidence, stale documents, older and newer evidence, and the documents found each way."""
 
     kind: str
     evidence: frozenset[str]
@@ -107,7 +107,7 @@ def _measure(folder: Path, *, show: int) -> None:
 
 
 def _questions(folder: Path) -> dict[str, list[tuple[str, Asked]]]:
-    """Text and labels of the questions with evidence or stale documents, by group."""
+    """Reads the texts and labels of the questions with evidence or stale documents, by group."""
     evidence: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
         question, document, grade = line.split("\t")[:3]
