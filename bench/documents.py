@@ -3,8 +3,8 @@
 
     python bench/documents.py
 
-Needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is read three times; the times
-are the middle ones, the memory the most. Prints one line of JSON for each file. Linux only: memory and time of the
+It needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is read three times; times
+are medians, memory is the maximum. Prints one line of JSON for each file. Linux only, because memory and time of the
 process are read from /proc while it runs.
 """
 

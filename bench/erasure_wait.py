@@ -3,7 +3,7 @@
 
     python bench/erasure_wait.py --erasures 20
 
-Starts a MemOS of its own, queues an import of many turns (long work) and stores turns of many sessions (summaries and
+Starts a separate MemOS, queues an import of many turns (long work) and stores turns of many sessions (summaries and
 settling: short work), then erases a session every second. Prints one JSON object: seconds from the request of an
 erasure until its job began and until it was finished, and the most jobs that waited meanwhile.
 """

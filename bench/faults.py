@@ -3,14 +3,15 @@
 
     python bench/faults.py --kills 200 --seed 1
 
-Three writers ingest turns, batches and documents, give feedback and erase sessions, each write under an Idempotency-Key
-and repeated until it is acknowledged; a reader asks questions. Meanwhile processes are killed (SIGKILL) at random, as
-many as --kills; in between come a full disk, a slow disk, a clock that jumps, a flushed and a silent Valkey, a restart
-of PostgreSQL in the midst of transactions, no connections left, and a worker that stands still for a minute. What the
-supervisor does not bring back by itself, an init system would: a supervisor that has ended is started again after a
-second. At the end every acknowledged write must be there once and be found, nothing twice, every job ended, the audit
-chain whole, and no answer of the time may have been other than a result, 408, 429 or 503. Exits with 1 when one of that
-fails. As root on Linux: the data folder is put on a file system of its own (a loop device).
+Three writers ingest turns, batches and documents, give feedback and erase sessions. Each write has an Idempotency-Key,
+and is repeated until it is acknowledged; a reader asks questions. Meanwhile, --kills random processes are killed by
+SIGKILL. Other faults come in between: a full disk, a slow disk, a jumping clock, a flushed and a silent Valkey, a
+restart of PostgreSQL amid transactions, a lack of connections, and a worker that is stopped for a minute. A supervisor
+that has ended is restarted after a second, as an init system would do.
+
+At the end, each acknowledged write must exist once and be found, nothing may be doubled, all jobs must have ended, the
+audit chain must be intact, and all answers must have been results, 408, 429 or 503. The exit status is 1 if a check
+fails. It needs root on Linux, because the data folder is put on a separate file system (a loop device).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 
     MEMOS_DATA_DIR=/tmp/small MEMOS_PORT=8078 .venv/bin/python bench/growth.py --other /tmp/large --other-port 8077
 
-Both were filled by `bench/scale.py`, the larger from a copy of the smaller one's folder, so that the same namespaces
-with the same memories are in both. Each question goes to both, one right after the other, and the order changes: other
-work on the machine meets both alike, and the ratio is what to read. Processor's time is that of all processes of a
-server, PostgreSQL's too, less what they take while nobody asks. Prints a line a size and one JSON object.
+Both were filled by `bench/scale.py`, the larger one from a copy of the smaller one's folder, so that both have the same
+namespaces with the same memories. Each question goes to both, one right after the other, in alternating order, so that
+other load affects both alike; the ratio is the result. CPU time is that of all processes of a server, including
+PostgreSQL, less that of an idle server. Prints a line for each size, and one JSON object.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 #!/usr/bin/env python
-"""Measures how long a running server takes for every page of the console, and for what the pages load by themselves.
+"""Measures the time of a running server for all pages of the console, and for the requests that pages make themselves.
 
     MEMOS_PASSWORD=… python bench/pages.py http://127.0.0.1:8000 --user NAME --namespace NAME
 
-Asks for one page after the other, in rounds, over all namespaces and for the one that is named (the largest one, say):
-no two openings of a page are close enough to share anything. Times are from the request to the last byte, over
-loopback. A round before the others gives `first`, when the server may have read nothing of it from the disk yet. Prints
-a line a page, the slowest first: median, slowest and first in milliseconds; and one JSON object. Ask a server that
-nobody else asks.
+It opens one page after the other, in rounds, for all namespaces and for the named one (such as the largest), at
+intervals in which no cache is shared. Times are from the request to the last byte, over loopback. `first` is from a
+round before the others, in which the server may have to read from disk. Prints a line for each page, slowest first,
+with the median, slowest and first time in milliseconds, and one JSON object. The server must have no other load.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Measures what open tabs of the console cost a running server, in CPU time of all of its processes.
+"""Measures the cost of open tabs of the console for a running server, in CPU time of all its processes.
 
     MEMOS_PASSWORD=… python bench/polling.py http://127.0.0.1:8000 --user NAME --data data
 
-Ten tabs of the Overview and ten of the Pipeline ask as the pages do: every 5 and every 2 seconds, for changes only. The
-same server is measured without them right before, and the rounds take turns. Prints one JSON object; shares are of one
-core. `--data` is the server's folder (MEMOS_DATA_DIR), by which its processes are found, PostgreSQL's and Redis' with
-them. Linux only: time on the CPU is read from /proc.
+Ten tabs of the Overview and ten of the Pipeline poll like the pages, every 5 and every 2 seconds, for changes only.
+Rounds with and without tabs alternate on the same server. Prints one JSON object; shares are of one core. `--data` is
+the server's folder (MEMOS_DATA_DIR), by which its processes are found, including PostgreSQL and Redis. Linux only,
+because CPU times are read from /proc.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Measures what row-level security costs POST /v1/query: the same requests with and without, one after the other.
+"""Measures the cost of row-level security for POST /v1/query: the same requests with and without it, alternately.
 
     python bench/row_security.py --memories 5000 --questions 200 --rounds 5
 
-Requests go through all of Django but the web server. Each way has a thread with a database connection of its own; the
-one without works as the login, which is above policies. The namespace changes with every request, which is the most
-that a thread can meet. Prints one JSON object: for each round the medians in milliseconds and their ratio; over all
-rounds the processor's time of a query, in the thread and in PostgreSQL's process (on this machine, Linux), which a busy
-machine disturbs less.
+Requests go through all of Django, but not the web server. Each way has a thread with a separate database connection;
+without row-level security, it works as the login, to which policies do not apply. The namespace changes with each
+request, which is the worst case. Prints one JSON object: for each round the medians in milliseconds and their ratio,
+and over all rounds the CPU time of a query in the thread and in the PostgreSQL process (on this machine, Linux), which
+depends less on other load.
 """
 
 from __future__ import annotations

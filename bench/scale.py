@@ -4,11 +4,12 @@
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 make run          # in another terminal; an empty folder with 6 GB free
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/scale.py
 
-Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
-question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, HNSW indexes and
-counts are made by the product's own jobs. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes
-until there are 20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what
-the first has filled. Figures of one machine at one time: compare ratios within a run, not runs.
+Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours in other
+namespaces; a question is a memory with the same amount of noise added again. Words follow Zipf's law. Rows are written
+by COPY; the product's own jobs make HNSW indexes and counts. With `--memories 5000000`, the table grows by namespaces
+of Zipf sizes, up to 20,000; `--fill` measures nothing. Prints a line for each size, and one JSON object. A second run
+measures the table that the first has filled. Only ratios within a run can be compared, because the figures depend on
+the machine and its load.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 #!/usr/bin/env python
-"""Measures a running server over HTTP with text of its own: latency of one client, throughput of eight, batch ingest.
+"""Measures a running server over HTTP with synthetic text: latency of one client, throughput of eight, batch ingest.
 
     python bench/serving.py http://127.0.0.1:8000 --key mos_…
 
-Prints one JSON object. Figures of one machine at one time: compare ratios within a run, not runs. The same work done by
-the embedding engine alone is measured in the same run (`engine`), for most of an ingest is embedding.
+Prints one JSON object. Only ratios within a run can be compared, because the figures depend on the machine and its
+load. The same work by the embedding engine alone is measured in the same run (`engine`), because most of an ingest is
+embedding.
 """
 
 from __future__ import annotations

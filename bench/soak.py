@@ -1,18 +1,22 @@
 #!/usr/bin/env python
-"""Loads a whole server of its own for an hour with 20 mixed requests a second and watches its memory and latency.
+"""Loads a separate server for an hour with 20 mixed requests a second, and records its memory and latency.
 
     python bench/soak.py --minutes 60 --out soak.jsonl
 
-Requests are sent when they are due, whether or not earlier ones have been answered, and latency counts from then: a
-server that stalls is not spared. They are spread over several hundred namespaces, as many as it takes for none to grow
-beyond what one user's agent remembers in months; facts are taken back and replaced, so that the worker has to settle,
-condense and index all the time. Each minute: resident (RSS) and proportional (PSS) memory by role, errors by kind,
-latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
-too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
-what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
-Linux hands out page by page as they are first used, is shown beside it. `turns`: how many wait to be read
-for names or to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the
-end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no more and more turns.
+Requests are sent when they are due, whether or not earlier ones have been answered, and latency counts from then, so
+that stalls of the server count. They are spread over several hundred namespaces, so that none grows beyond what one
+user's agent remembers in months. Facts are taken back and replaced, so that the worker has to settle, condense and
+index all the time.
+
+Each minute has resident (RSS) and proportional (PSS) memory by role, errors by kind, latency by kind of request, and
+the load of the machine, because other work on it raises latencies. If the server is too slow, requests that find
+MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of the memory that processes do
+not share (PSS without shared memory); PostgreSQL's shared buffers, a cache of fixed size whose pages Linux allocates on
+first use, are shown separately. `turns`: the number of turns that wait to be read for names or compared, as in
+/metrics.
+
+The aims are no errors, at most 5 % more memory at the end than after ten minutes, a p99 of the last ten minutes of at
+most 1.2 times that of minutes 10 to 20, and no growing backlog of turns. Linux only (smaps_rollup).
 """
 
 from __future__ import annotations

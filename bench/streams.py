@@ -1,11 +1,10 @@
 #!/usr/bin/env python
-"""Measures how long streams of answers delay a plain query, on a whole server of its own.
+"""Measures how long streams of answers delay a plain query, on a separate server.
 
     python bench/streams.py [--streams 24] [--seconds 20]
 
-A chat model of ours says a word every quarter of a second. Queries are asked one after the other, without streams and
-with so many open, by turns. Prints one JSON object: milliseconds, and megabytes that each web process has for itself
-(USS).
+A test model sends a word every quarter of a second. Queries are sent one after the other, alternately without streams
+and with open ones. Prints one JSON object: milliseconds, and the megabytes that each web process does not share (USS).
 """
 
 from __future__ import annotations

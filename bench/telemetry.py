@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Measures what traces cost a query: by turns without telemetry and with every query traced, in one process.
+"""Measures the cost of traces for a query: alternately without telemetry and with each query traced, in one process.
 
     .venv/bin/python bench/telemetry.py [--queries 400]
 
-Spans go by OTLP to a receiver in a process of its own, which throws them away. Prints one JSON object: milliseconds.
+Spans go by OTLP to a receiver in a separate process, which discards them. Prints one JSON object: milliseconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/uploads.py --url http://127.0.0.1:8000 --key mos_… --pid PID --megabytes 200
 
-`--pid` is the process of `make run` on this machine; what it has started is measured. The export is made up, in the
-shape of ChatGPT's. Everything stays in a namespace of its own, which the key may make.
+`--pid` is the process of `make run` on this machine, whose children are measured. The export is synthetic, in the
+format of ChatGPT's. Everything is stored in a new namespace, which the key must be allowed to make.
 """
 
 from __future__ import annotations
