@@ -1,14 +1,14 @@
 #!/usr/bin/env python
-"""Measures the extractive cards: what of a session they keep for their tokens, and how near they are to summaries.
+"""Measures extractive cards: how much of a session they keep for their tokens, and how similar they are to summaries.
 
     .venv/bin/python bench/condensation.py --sessions sessions.jsonl --dialogues dev.jsonl
 
-`--sessions`: JSON lines as of LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for each
-speaker [fact, "D<session>:<turn>"] with the turns that the fact comes from, counted from 1. Kept is the share of these
-turns that the card quotes. `--dialogues`: as of DialogSum, with `dialogue` (a turn a line) and `summary`; the figures
-are ROUGE-1, -2 and -L (F1, stemmed). Every text may take `--share` of the tokens of all turns; it is counted as an
-agent is handed it, heading, labels and dates included, and so are the turns that the baselines take whole. `json` is
-what the stored card costs, `rolled` a card that takes in `--batch` turns at a time.
+`--sessions`: JSON lines as in LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for each
+speaker [fact, "D<session>:<turn>"] with the source turns of the fact, counted from 1. The score is the share of these
+turns that the card quotes. `--dialogues`: as in DialogSum, with `dialogue` (a turn a line) and `summary`; the figures
+are ROUGE-1, -2 and -L (F1, stemmed). Each text may take `--share` of the tokens of all turns, counted as an agent gets
+it, with heading, labels and dates; the whole turns of the baselines are counted alike. `json` is the cost of the stored
+card, and `rolled` a card that takes in `--batch` turns at a time.
 """
 
 from __future__ import annotations

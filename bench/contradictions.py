@@ -3,10 +3,10 @@
 
     .venv/bin/python bench/contradictions.py sets/one
 
-The set has the form of `manage.py evaluate`; its questions of one type (`--type`, contradiction_resolution) each have
-evidence that contradicts itself. Every group is written into a scratch namespace and settled. A contradiction is found
-when two documents of its evidence are flagged as contradicting one another, or its only document as contradicting any.
-Printed are, by group and in all: contradictions found, contradictions, and flags.
+The set has the form of `manage.py evaluate`; each question of one type (`--type`, contradiction_resolution) has
+evidence that contradicts itself. Each group is written into a scratch namespace and settled. A contradiction is found
+if two documents of its evidence are flagged as contradicting each other, or its only document as contradicting another
+one. Printed are, by group and in total, the contradictions found, all contradictions, and flags.
 """
 
 from __future__ import annotations

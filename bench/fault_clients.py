@@ -98,7 +98,7 @@ def _route(path: str) -> str:
 
 
 class Writer(threading.Thread):
-    """Writes until told to stop: turns, batches, documents, feedback, and now and then the erasure of a session."""
+    """Writes turns, batches, documents and feedback until it is stopped, and sometimes erases a session."""
 
     def __init__(self, number: int, caller: Caller, book: Book, seed: int) -> None:
         super().__init__(daemon=True)
@@ -231,7 +231,7 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Asks questions and lists until told to stop; its answers are only counted."""
+    """Asks questions and reads lists until it is stopped; its answers are only counted."""
 
     def __init__(self, caller: Caller, writers: int, seed: int) -> None:
         super().__init__(daemon=True)

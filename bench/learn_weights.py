@@ -3,13 +3,13 @@
 
     .venv/bin/python bench/learn_weights.py --sets sets/one sets/two:fact,event
 
-Each question is asked of scratch namespaces as an evaluation asks it, by the product's own code; what its arms and
-signals say of every candidate is kept, and the weights are fitted (`listwise.py`) with cross-validation over groups.
-Printed are R@10 and MRR in percent, always of questions that the weights were not learned from, and the weights. The
-figures are of the first stage: restatements, variety and a reranker come after it. The arms weigh what they weigh now:
-meaning and words are learned as factors of it, relative to that of meaning. `dated` speaks, as in the product, for the
-best by all others; these, and what neighbours and sessions lend, follow the weights that are in use now. After a large
-change of weights run it again.
+Each question is asked of scratch namespaces as in an evaluation, by the product's own code. The values of its
+retrievers and signals for every candidate are stored, and the weights are fitted (`listwise.py`) with cross-validation
+over groups. Printed are the weights, and R@10 and MRR in percent, always of questions that the weights were not learned
+from. The figures are those of the first stage, before restatements, variety and a reranker. The retrievers keep their
+current weights: factors of these are learned for meaning and words, relative to that of meaning. As in the product,
+`dated` favours the best by all other signals; this, and what neighbours and sessions lend, depends on the current
+weights. After a large change of weights, run it again.
 """
 
 from __future__ import annotations

@@ -1,23 +1,24 @@
 #!/usr/bin/env python
-"""Learns the constants of `memory/retrieval/relevance.py`; reports how well answerability tells and how well the
-relevance of hits is calibrated.
+"""Learns the constants of `memory/retrieval/relevance.py`, and reports the quality of answerability and relevance.
 
     .venv/bin/python bench/relevance.py --sets sets/one sets/two --keep /somewhere/asked --curve curve.svg
 
-Each set has the form of `manage.py evaluate`. Every namespace (group) is asked its own questions and foreign ones: of
-other groups of its set (where it has GROUPS or more), of other sets in the same language, and in another language.
-Foreign questions that are worded like one of its own are left out. The namespaces of `small_namespaces/` are two more
-sets of SMALL the weight, of which one half is learned from and the other measured. `--keep` writes what each set gave
-to a file of that folder, and reads the file when it is there: learning again takes seconds.
+Each set has the form of `manage.py evaluate`. Each namespace (group) is asked its own questions and foreign ones: of
+other groups of its set (if that has GROUPS or more), of other sets in the same language, and in another language.
+Foreign questions with the wording of an own question are left out. The namespaces of `small_namespaces/` are two more
+sets, with SMALL of the weight; one half is learned from, and the other measured. `--keep` writes the results of each
+set to a file of that folder, and reads the file if it exists, so that learning again takes seconds.
 
-Two models are learned, every set with the same weight. Answerability: judged evidence among the best TOP hits of own
-questions against all hits of foreign ones, half of the weight for either; hits that nobody judged are left out. The
-relevance of a hit: all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a hit that nobody
-judged is no evidence. Names of speakers in foreign questions are replaced by those of the namespace, or the name alone
-would tell them. Where all namespaces of a set are asked the same (`--alike`), they answer each other's questions: these
-are measured and not learned from. Printed are, with constants learned without the set that is measured, and as shipped:
-AUROC of the answerability, own questions against each kind of foreign ones; own and foreign questions below a floor;
-for the relevance of hits what share of those from SURE on and up to UNSURE is evidence; and a table of reliability.
+Two models are learned, with the same weight for each set. Answerability compares judged evidence among the best TOP
+hits of own questions with all hits of foreign ones, each with half of the weight; hits without judgement are left out.
+The relevance of a hit is learned from all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a
+hit without judgement is no evidence. Names of speakers in foreign questions are replaced by those of the namespace,
+because names alone would distinguish them. If all namespaces of a set are asked the same (`--alike`), they answer each
+other's questions, which are measured but not learned from.
+
+Printed are, with constants learned without the measured set and as shipped: the AUROC of answerability for own
+questions against each kind of foreign ones; own and foreign questions below a floor; the share of evidence among hits
+with a relevance from SURE on and up to UNSURE; and a table of reliability.
 """
 
 from __future__ import annotations

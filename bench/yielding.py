@@ -3,12 +3,12 @@
 
     python bench/yielding.py http://127.0.0.1:8000 --key mos_… --server PID
 
-`--server` is the process of `make run`; the worker is found below it. Fills a namespace with turns while the worker is
-held by SIGSTOP, so that there is much to do in the background, then sends queries with eight clients in windows of some
-seconds, with the worker held in every other one; then the same with batches, and in every third window the engine
-alone embeds the same texts, with the worker held. Prints one JSON object: requests (of batches: turns) a second in each
-kind of windows, their ratios, and the processor time that each took: where others use the machine, too, the ratios of
-those say what the worker takes, and what a batch takes beside the engine.
+`--server` is the process of `make run`, below which the worker is found. It fills a namespace with turns while the
+worker is stopped by SIGSTOP, so that there is much background work. Then eight clients send queries in windows of some
+seconds, with the worker stopped in every other one. The same is done with batches, and in every third window the engine
+alone embeds the same texts, with the worker stopped. Prints one JSON object: requests (for batches: turns) a second in
+each kind of window, their ratios, and the CPU time of each. If the machine has other load, the ratios of CPU times show
+the cost of the worker, and of a batch besides the engine.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ DEMO_NAMESPACE = "demo"
 
 
 def bootstrap(*, demo: bool) -> FirstStart:
-    """Prepares the server, creates only what is missing, and returns that; it can run any number of times."""
+    """Prepares the server, creating only missing things, and returns these; it can run any number of times."""
     with reach.hold(reach.LOGIN):
         return _make_ready(demo=demo)
 

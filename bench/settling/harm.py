@@ -5,9 +5,9 @@
     .venv/bin/python bench/settling/harm.py --half unseen
     .venv/bin/python bench/settling/harm.py --facts --corpus FOLDER
 
-Each case of `strangers/` is written into a scratch namespace, settled, and asked by the product's own search. --corpus
-settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and counts what
-is lost. --show prints the failures of the dev half. Data is kept in MEMOS_DATA_DIR.
+Each case of `strangers/` is written into a scratch namespace, settled, and queried by the product's own search.
+--corpus settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and
+counts the losses. --show prints the failures of the dev half. Data are stored in MEMOS_DATA_DIR.
 """
 
 from __future__ import annotations

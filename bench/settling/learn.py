@@ -4,10 +4,10 @@
     .venv/bin/python bench/settling/learn.py
     .venv/bin/python bench/settling/learn.py --write
 
-Learned from are the pairs beside this script that are not held out, the even sheets of `facts.py`, the learn half of
-the frames, the dev half of `strangers/`, and pairs across lines as negatives. Printed is, for what was not learned
-from, the share of updates and of others that reach each threshold, after `find_obstacle` has had its say. With --write
-the weights are stored. A logistic regression with L2, fitted by Newton's method.
+It learns from the pairs in this folder that are not held out, the even sheets of `facts.py`, the learn half of the
+frames, the dev half of `strangers/`, and pairs across lines as negatives. It prints for the other pairs the share of
+updates and of others that reach each threshold, unless `find_obstacle` finds one. With --write, the weights are stored.
+The model is a logistic regression with L2, fitted by Newton's method.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from memory.types import Access, Scope
 
 class ProcedureQuerySet(ScopedQuerySet["Procedure"]):
     def in_scope(self, scope: Scope) -> Self:
-        """Selects the namespace's own entries and those that all namespaces share."""
+        """Selects the namespace's own entries and the shared ones."""
         return self.filter(models.Q(namespace_id=scope.namespace_id) | models.Q(namespace=None))
 
     def reachable_by(self, access: Access) -> Self:

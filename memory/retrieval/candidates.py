@@ -70,7 +70,7 @@ def _find_by_sql(
             scope, question, taking_part=taking_part, limit=max(LEXICAL_POOL, pool), most_retired=pool
         )
     question = question.naming(named.speakers)
-    # Waiting for the vector is a step of its own, so that the time of the search by meaning does not include it.
+    # Waiting for the vector is a separate step, so that the time of the search by meaning does not include it.
     with clock.step("vector"):
         _ = question.vector
     known = KnownValues(named.bm25, named.mentions, preferences, topics)

@@ -1,4 +1,4 @@
-"""Reads the prompt and the tools that every answer of a namespace includes: its own, and those that all share."""
+"""Reads the prompt and the tools that every answer of a namespace includes: its own and the shared ones."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class HitReader:
     """Reads the hits of a question step by step.
 
     `hits`: all hits read so far, best first. `again`: maps the place of a restatement to the place of the hit that it
-    restates. `read`: the number of candidates read, including those that were deleted meanwhile. `outside`: the number
+    restates. `read`: the number of candidates read, including ones deleted meanwhile. `outside`: the number
     of memories read that were no candidates. `degraded`: codes of what did not work fully.
     """
 

@@ -25,7 +25,7 @@ class RenderedPack:
     """Holds the `text` of a pack and its cost in `tokens`.
 
     `knowledge`: the text without instructions and tools. `procedural_tokens`: the cost of all instructions and tools,
-    including those that were cut. `breakpoints`: the ends of the sections that the text has. `manifest`: see
+    kept or cut. `breakpoints`: the ends of the sections that the text has. `manifest`: see
     `render_pack`; it can be encoded as JSON.
     """
 

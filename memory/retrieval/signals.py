@@ -1,6 +1,6 @@
 """Computes signals, which speak for or against candidates, from plain arrays: one number for each candidate.
 
-The signals stay separate, so that an explanation can name those that moved a hit.
+The signals stay separate, so that an explanation can name the signals that moved a hit.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def list_relations(namespace_id: int, around: Collection[uuid.UUID] | None, *, l
 def list_companions(
     namespace_id: int, around: Collection[uuid.UUID], *, mentions: int, limit: int
 ) -> list[tuple[uuid.UUID, uuid.UUID, int, list[uuid.UUID], datetime]]:
-    """Lists entities that the newest `mentions` of each entity stand beside: (entity, other, memories, ids, since)."""
+    """Lists entities that are mentioned with the newest `mentions` of each: (entity, other, memories, ids, since)."""
     parameters = {
         "namespace_id": namespace_id,
         "entities": list(around),

@@ -198,12 +198,12 @@ SELECT id FROM chain
 
 
 def list_superseded(namespace_id: int, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """Lists the memories that the memory superseded, those that they superseded, and so on."""
+    """Lists the memories that the memory superseded, directly or through others."""
     return [identity for (identity,) in read_rows(_SUPERSEDED, {"namespace_id": namespace_id, "id": memory_id})]
 
 
 def list_successors(namespace_id: int, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """Lists the memory that superseded this one, the one that superseded that, and so on."""
+    """Lists the memories that superseded the memory, directly or through others."""
     return [identity for (identity,) in read_rows(_SUCCESSORS, {"namespace_id": namespace_id, "id": memory_id})]
 
 

@@ -193,7 +193,7 @@ def _search(scope: Scope, question: Question, chosen: Nearest, *, preferences: b
 def is_preparable(search: Nearest) -> bool:
     """Tells whether the search may be a prepared statement, with one plan for all namespaces.
 
-    A filter needs a plan of its own, and the planner uses a namespace's index only if it sees the namespace's id.
+    A filter needs a separate plan, and the planner uses a namespace's index only if it sees the namespace's id.
     """
     return search.predicate is None and not search.along_index
 

@@ -133,7 +133,7 @@ class Columns:
 
     @property
     def are_worn(self) -> bool:
-        """Tells whether so many rows were removed that the columns should be read again."""
+        """Tells whether the columns should be read again, because many rows were removed."""
         return self._gone > max(1_000, _GONE_SHARE * self._size)
 
     @property

@@ -74,7 +74,7 @@ class ColumnStore:
         self._holder = f"{os.uname().nodename}:{os.getpid()}"
         self._said: set[int] = set()
         self._closing = threading.Event()
-        # Loading has a thread of its own, because an erasure waits for the one that looks for changes.
+        # Loading has a separate thread, because an erasure waits for the one that looks for changes.
         self._threads = [
             threading.Thread(target=self._load_wanted, name="columns-load", daemon=True),
             threading.Thread(target=self._watch, name="columns-watch", daemon=True),

@@ -71,7 +71,7 @@ class HnswReport:
 
 @dataclass(frozen=True, slots=True)
 class HnswIndexes:
-    """Lists the indexes that should exist and those that do.
+    """Lists the indexes that should exist, and the existing ones.
 
     `valid`: the ones that searches use. `left_out`: namespaces without an index because of MEMOS_HNSW_NAMESPACES.
     """

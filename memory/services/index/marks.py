@@ -42,7 +42,7 @@ def _set_right(wrong: MemoryQuerySet) -> int:
 
 
 def _wrong() -> tuple[MemoryQuerySet, MemoryQuerySet]:
-    """Returns the memories that are wrongly marked as embedded, and those that are wrongly not marked.
+    """Returns the memories that are wrongly marked as embedded, and the ones that wrongly are not.
 
     They are two queries, so that PostgreSQL plans the first as an anti-join.
     """

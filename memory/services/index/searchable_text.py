@@ -1,7 +1,7 @@
 """Computes the part of a memory's text that search reads.
 
 It leaves out retired statements, and announcements that have been carried out ("I no longer …"). These are found by the
-names of what is over, and returned with the rest of their memory.
+names in the statements that they end, and returned with the rest of their memory.
 """
 
 from __future__ import annotations
