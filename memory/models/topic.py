@@ -1,4 +1,4 @@
-"""The tree of a namespace: its sessions, the topics of each, and which memory belongs to which topic."""
+"""The tree of a namespace: its sessions, their topics, and the memories of each topic."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memory.models.search import EmbeddingModel
 
 
 class TopicTree(models.Model):
-    """That a namespace has a tree, made of the vectors of one model, and how far it follows the memories.
+    """Represents the tree of a namespace, made of the vectors of one model, and the changes that it has taken in.
 
-    `version` is another one whenever the tree is begun anew. `seen`: the snapshot up to which changes were taken in, as
-    PostgreSQL writes it; empty while it is made of all memories. `looked_at`: when it was last known what has changed
-    since.
+    `version` changes whenever the tree is rebuilt. `seen`: the snapshot up to which changes were taken in, in
+    PostgreSQL's text form; empty while the tree is being built from all memories. `looked_at`: when the changes since
+    then were last looked up.
     """
 
     namespace = models.OneToOneField(Namespace, models.CASCADE, primary_key=True, related_name="+", db_constraint=False)
@@ -38,12 +38,12 @@ class TopicTree(models.Model):
 
 
 class TopicNode(ScopedRow):
-    """A node of the tree: a session or, below it (`parent`), one of its topics.
+    """Represents a node of the tree: a session or, with the session's node as `parent`, one of its topics.
 
-    It holds no words. `label_places` and `summary_places` say where in its memories its words stand, each as
-    [memory id, start, end] in characters: what is gone, or says something else by now, the node does not say either.
-    `centroid`, of a topic, is the mean of its memories' vectors, each of length 1; None while it is to be made anew.
-    `size`: how many memories it had then. `stale`: its memories are not those that its places were chosen of.
+    A node stores no words. `label_places` and `summary_places` refer to words in its memories, each as [memory id,
+    start, end] in characters, so that words which are erased or changed disappear from the node as well. `centroid`:
+    for a topic, the mean of its memories' vectors of length 1; None while it must be computed again. `size`: the number
+    of memories at that time. `stale`: the memories have changed since the places were chosen.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -79,7 +79,7 @@ class TopicNode(ScopedRow):
 
 class TopicMemberQuerySet(ScopedQuerySet["TopicMember"]):
     def below(self, node: uuid.UUID) -> Self:
-        """Those of a topic, or of all topics of a session; of each namespace its own."""
+        """Selects the members of a topic, or of all topics of a session, within each namespace."""
         topics = TopicNode.objects.filter(
             models.Q(id=node) | models.Q(parent=node), namespace_id=models.OuterRef("namespace_id")
         )
@@ -87,9 +87,9 @@ class TopicMemberQuerySet(ScopedQuerySet["TopicMember"]):
 
 
 class TopicMember(models.Model):
-    """The topic that a memory belongs to: one, and none while it has no vector or does not hold.
+    """Links a memory to its topic. A memory without a vector, or that no longer holds, has none.
 
-    `content_hash` is that of the text by which it was placed.
+    `content_hash` is that of the text by which the memory was placed.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "memory_id")

@@ -1,9 +1,9 @@
-"""Groups the memories of a session into topics, one after the other as they come: leader clustering (Hartigan 1975).
+"""Groups the memories of a session into topics as they arrive, by leader clustering (Hartigan 1975).
 
-A memory joins the topic whose mean it is nearest to, or begins one of its own when none is near enough. What is near
-depends on the model: the mean similarity of any two memories of the session is where nothing is alike, 1 where all is.
-A turn is placed together with the turn before it, for a short one ("Yes, on Tuesday.") says little alone. No random
-choice, and what is placed stays where it is until its topic is split or joined to another.
+A memory joins the topic with the nearest mean, or begins a new topic if none is near enough. The threshold adapts to
+the embedding model: it lies at a share of the way from the mean similarity of two memories of the session to 1. A turn
+is placed together with the turn before it, because a short one ("Yes, on Tuesday.") says little alone. The result has
+no random part, and a memory stays in its topic until that is split or joined to another.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ import numpy as np
 
 from memory.retrieval import kmeans
 
-# From the mean similarity on, so much of the way to 1 is near enough to join a topic.
+# A memory joins a topic from this share of the way from the mean similarity to 1.
 NEAR_SHARE = 0.3
-# Two topics this near are one.
+# Two topics are joined from this share of the way.
 SAME_SHARE = 0.65
-# What the turn before counts beside the turn itself.
+# The weight of the turn before, relative to the turn itself.
 CONTEXT_WEIGHT = 0.3
-# A topic of more memories is split, if it falls into parts.
+# A topic of more memories is split, if it falls into distinct parts.
 LARGEST = 48
-# Of a split topic, no part has less than this share.
+# Each part of a split topic has at least this share of its memories.
 SMALLEST_PART = 0.15
-# The mean similarity of two memories as far as so few have been seen that it cannot be told.
+# The mean similarity of two memories that is assumed while the session has fewer than _TOLD_BY memories.
 USUAL_SIMILARITY = 0.2
 _TOLD_BY = 8
-# Where all memories say the same, all are still near to each other.
+# The limit on the mean similarity, so that memories that all say the same still count as near.
 MOST_SIMILAR = 0.9
 
 
 class SessionTopics:
-    """The topics of one session, numbered in the order in which they are given; those that memories begin come after.
+    """Holds the topics of one session, numbered in the given order; topics that memories begin are numbered after them.
 
-    `means` float [topics, dimensions]: of each, the mean of its memories' vectors of length 1; `sizes` int [topics].
+    `means`: for each topic the mean of its memories' vectors of length 1, float [topics, dimensions]. `sizes`: the
+    number of memories, int [topics].
     """
 
     def __init__(self, means: np.ndarray, sizes: np.ndarray) -> None:
@@ -44,12 +45,15 @@ class SessionTopics:
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many memories each topic has, int [topics]."""
+        """Returns the number of memories of each topic, int [topics]."""
         return self._sizes[: self._count]
 
     def place(self, vectors: np.ndarray, before: np.ndarray) -> list[int]:
-        """The topic of each of `vectors`, in their order. `before`: of each, the vector of the turn before, zeros
-        where there is none; both float [memories, dimensions], of length 1."""
+        """Adds memories one after the other, and returns the topic of each.
+
+        `before` has the vector of the turn before each memory, zeros if there is none. Both are float [memories,
+        dimensions], of length 1.
+        """
         near = self._threshold(NEAR_SHARE, more=vectors)
         placed: list[int] = []
         for vector, earlier in zip(vectors.astype(np.float64), before.astype(np.float64), strict=True):
@@ -61,14 +65,14 @@ class SessionTopics:
         return placed
 
     def find_same(self, topic: int) -> int | None:
-        """The topic that says the same as `topic`, if there is one and both together are not too large."""
+        """Returns the nearest topic that may be joined with `topic` (similar, both small enough), or None."""
         sizes = self.sizes
         fitting = (sizes > 0) & (sizes + sizes[topic] <= LARGEST)
         fitting[topic] = False
         return self._find_nearest(self._totals[topic], self._threshold(SAME_SHARE), among=fitting)
 
     def join(self, topic: int, other: int) -> None:
-        """Puts the memories of `topic` into `other`; it stays, empty."""
+        """Moves the memories of `topic` to `other`; `topic` stays as an empty one."""
         total, size = self._totals[topic].copy(), int(self._sizes[topic])
         self._change(topic, -total, -size)
         self._change(other, total, size)
@@ -89,8 +93,10 @@ class SessionTopics:
         self._whole += total
 
     def _threshold(self, share: float, *, more: np.ndarray | None = None) -> float:
-        """The cosine that is `share` of the way from the mean similarity of two memories to 1; `more`: vectors of
-        memories that are in no topic yet."""
+        """Returns the cosine that is `share` of the way from the mean similarity of two memories to 1.
+
+        `more`: vectors of memories that are in no topic yet, but count for the mean.
+        """
         whole, count = self._whole, int(self.sizes.sum())
         if more is not None:
             whole, count = whole + more.sum(axis=0), count + len(more)
@@ -102,7 +108,7 @@ class SessionTopics:
     def _find_nearest(self, vector: np.ndarray, near: float, among: np.ndarray | None = None) -> int | None:
         if not self._count:
             return None
-        # Not the matrix product: its threads would wait for each other on cores that PostgreSQL uses.
+        # einsum runs in one thread; those of a matrix product would wait for each other on cores that PostgreSQL uses.
         products = np.einsum("ij,j->i", self._totals[: self._count], vector)
         lengths = self._lengths[: self._count] * float(np.linalg.norm(vector))
         cosines = products / np.maximum(lengths, 1e-12)
@@ -113,8 +119,10 @@ class SessionTopics:
 
 
 def split(vectors: np.ndarray) -> list[np.ndarray]:
-    """The rows of each part that a topic of `vectors`, float [memories, dimensions], falls into; one part if it is as
-    one. None has more than LARGEST rows unless it does not fall apart."""
+    """Splits a topic of `vectors`, float [memories, dimensions], and returns the rows of each part.
+
+    A part has at most LARGEST rows, unless it does not fall into distinct parts.
+    """
     parts: list[np.ndarray] = []
     waiting = [np.arange(len(vectors))]
     while waiting:
@@ -128,7 +136,7 @@ def split(vectors: np.ndarray) -> list[np.ndarray]:
 
 
 def _halve(vectors: np.ndarray) -> np.ndarray | None:
-    """Which rows are in the second of two halves; None if they do not fall apart."""
+    """Returns a mask of the rows in the second of two clusters, or None if one of them would be too small."""
     centroids = kmeans.train(vectors.astype(np.float32), 2)
     if len(centroids) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Topics of a session: who joins whom, and what is split."""
+"""Topics of a session: which memories join which topic, and which topics are split."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DIMENSIONS = 48
 
 
 def around(*centres: int, each: int, seed: int = 1) -> np.ndarray:
-    """`each` vectors of length 1 near each of the axes `centres`."""
+    """Makes `each` vectors of length 1 near each of the axes `centres`."""
     draw = np.random.default_rng(seed)
     vectors = np.concatenate([np.eye(DIMENSIONS)[[centre] * each] for centre in centres])
     vectors += 0.06 * draw.standard_normal(vectors.shape)

@@ -1,4 +1,4 @@
-"""SQL of the tree: what belongs into it, what its topics are, and what an erasure takes out of it."""
+"""SQL of the tree: memories that belong in it, its topics, and what an erasure removes from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_TREE = """
 m.state = 'active' AND m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
 """
 
-# Memories that belong into the tree and are not there.
+# Selects the memories that belong in the tree and are not there yet.
 _WAITING = f"""
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s {{those}} AND {IN_TREE}
@@ -28,7 +28,7 @@ WHERE m.namespace_id = %(namespace_id)s {{those}} AND {IN_TREE}
               WHERE v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id)
   AND NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
 """
-# Waits for nobody: whoever changes or erases a memory has its row locked, and may wait for the tree.
+# Locked rows are skipped, because code that changes or erases a memory holds its row and may wait for the tree.
 _NEXT = f"""
 WITH next AS MATERIALIZED (
     SELECT m.id, m.occurred_at, m.turn, m.content_hash {_WAITING} AND m.session = %(session)s
@@ -53,7 +53,8 @@ SELECT id, size, halfvec_send(centroid) FROM memory_topicnode
 WHERE namespace_id = %(namespace_id)s AND parent = %(parent)s AND centroid IS NOT NULL
 ORDER BY id
 """
-# Members that are not what they were placed as; topics that have lost members with their memories; whether any have.
+# _LEFT finds members that have changed since they were placed or no longer belong in the tree; _SHRUNK finds topics
+# that lost members with their memories; _GONE tells whether changed memories were deleted.
 _LEFT = f"""
 SELECT t.memory_id, t.topic FROM memory_topicmember t
 JOIN memory_memory m ON m.namespace_id = t.namespace_id AND m.id = t.memory_id
@@ -81,7 +82,7 @@ SELECT EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class TreeReader:
-    """Reads what a run that grows a tree needs: of the memories in `changed`, or of all of them (None)."""
+    """Reads the rows for a run that grows a tree: those of the memories in `changed`, or of all (None)."""
 
     namespace_id: int
     model_id: int
@@ -90,7 +91,7 @@ class TreeReader:
     limit: int
 
     def list_sessions(self) -> list[str]:
-        """Lists the sessions with memories to place, those that began first in front."""
+        """Lists the sessions with memories to place, by the time of the first of them."""
         rows = self._read(
             f"SELECT m.session {self._waiting()} GROUP BY m.session ORDER BY min(m.occurred_at), m.session"
         )
@@ -114,15 +115,15 @@ class TreeReader:
         return self._read(_TOPICS, parent=parent)
 
     def list_left(self) -> list[tuple[uuid.UUID, uuid.UUID]]:
-        """Lists members that left or say something else by now: (memory, topic)."""
+        """Lists members that no longer belong in the tree or whose text has changed: (memory, topic)."""
         return self._read(_LEFT.format(those=self._narrow("t.memory_id")))
 
     def list_shrunk(self, after: uuid.UUID) -> list[uuid.UUID]:
-        """Lists topics, by id, whose members were deleted with their memories."""
+        """Lists topics after `after` that lost members because their memories were deleted, by id."""
         return [topic for (topic,) in self._read(_SHRUNK, after=after)]
 
     def has_lost(self) -> bool:
-        """Tells whether memories that changed were deleted."""
+        """Tells whether one of the changed memories was deleted."""
         [(gone,)] = self._read(_GONE)
         return bool(gone)
 
@@ -161,7 +162,7 @@ ORDER BY 4 DESC NULLS LAST, m.id LIMIT %(limit)s
 def read_texts(
     namespace_id: int, node: uuid.UUID, *, model_id: int, now: datetime, limit: int
 ) -> list[tuple[uuid.UUID, str, list[int], float | None]]:
-    """Reads the memories nearest to the middle of a topic: (id, text, retired spans, closeness)."""
+    """Reads the memories nearest to the mean of a topic: (id, text, retired spans, cosine)."""
     parameters = {
         "namespace_id": namespace_id,
         "node": node,
@@ -174,7 +175,8 @@ def read_texts(
 
 
 _DIRECTION = "SELECT l2_normalize(avg(v.embedding)) AS mean FROM memory_memoryvector v"
-# Sizes and means of topics as their members have them now; those without any go, and so do sessions without topics.
+# These set the sizes and means of topics from their current members, and delete topics without members and sessions
+# without topics.
 _MEASURE = f"""
 UPDATE memory_topicnode n SET size = g.size, centroid = g.centroid, stale = true, updated_at = %(now)s
 FROM (
@@ -211,7 +213,7 @@ WHERE n.namespace_id = %(namespace_id)s AND n.id = g.parent
 def measure(
     namespace_id: int, *, model_id: int, topics: Sequence[uuid.UUID], sessions: Sequence[uuid.UUID], now: datetime
 ) -> None:
-    """Sets sizes and means of the topics and of the sessions above them, and deletes those without members."""
+    """Updates the sizes and means of topics and the sizes of their sessions, and deletes those without members."""
     parameters: dict[str, Any] = {
         "namespace_id": namespace_id,
         "model_id": model_id,
@@ -231,7 +233,7 @@ CROSS JOIN LATERAL (
     WHERE c.namespace_id = %(namespace_id)s AND c.parent = p.id ORDER BY c.id LIMIT %(most)s
 ) n
 """
-# Reads a place only if its memory is still in the tree, and says what it said when the place was chosen.
+# Reads a place only if its memory is still in the tree with the text for which the place was chosen.
 _TOLD = f"""
 SELECT p.node, p.kind, p.memory_id, p.start, p."end", substr(m.text, p.start + 1, p."end" - p.start), m.retired_spans
 FROM unnest(%(nodes)s::uuid[], %(kinds)s::text[], %(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[])
@@ -266,7 +268,7 @@ def list_first_topics(
 def count_members(
     namespace_id: int, *, topics: Sequence[uuid.UUID], sessions: Sequence[uuid.UUID], now: datetime
 ) -> list[tuple[uuid.UUID, int, int]]:
-    """Counts what is below each node: (node, memories, topics that have any)."""
+    """Counts the memories below each node, and the topics that have any: (node, memories, topics)."""
     parameters = {
         "namespace_id": namespace_id,
         "topics": uuid_array(map(str, topics)),
@@ -301,7 +303,7 @@ _HELD_BACK = """
 EXISTS (SELECT FROM memory_job j
         WHERE j.namespace_id = n.id AND j.kind = %(kind)s AND j.state = %(failed)s AND j.finished_at > %(pause)s)
 """
-# Finds trees that are wanted and have something to take in, and trees that are no longer wanted.
+# Finds trees that are wanted and have changes to take in, and trees that are no longer wanted.
 _DUE = f"""
 SELECT n.id FROM memory_namespace n
 LEFT JOIN memory_topictree t ON t.namespace_id = n.id
@@ -315,7 +317,7 @@ WHERE NOT {_HELD_BACK} AND CASE
 END
 ORDER BY t.looked_at NULLS FIRST, n.id LIMIT %(at_once)s
 """
-# Trees that are known to have nothing to take in.
+# Marks the trees without changes as looked at.
 _LOOKED = f"""
 UPDATE memory_topictree t SET looked_at = %(now)s
 WHERE t.looked_at BETWEEN %(followed)s AND %(look_before)s AND CASE WHEN t.seen = '' THEN false ELSE NOT {_CHANGED} END
@@ -334,10 +336,10 @@ def list_due(
     limit: int,
     now: datetime,
 ) -> list[int]:
-    """Notes which trees have nothing to take in, and lists the namespaces whose tree has, or has to go.
+    """Lists the namespaces whose tree has changes to take in or must go, and marks the other trees as looked at.
 
-    `own`: namespaces with a policy of their own; `wanting`: those of them that have a tree. A namespace whose job
-    failed after `paused_since` waits.
+    `own`: the namespaces that override the policy; `wanting`: those of them whose policy has a tree; `by_default`:
+    whether the others have one. Namespaces whose job failed since `paused_since` are left out.
     """
     parameters: dict[str, Any] = {
         "own": sorted(own),
@@ -359,7 +361,7 @@ def list_due(
         return [namespace_id for (namespace_id,) in cursor.fetchall()]
 
 
-# The nodes of some sessions: what a node tells stands in memories of its session.
+# Selects the nodes of some sessions; the words of a node are in memories of its session.
 _OF_SESSIONS = """
 n.namespace_id = %(namespace_id)s AND n.id IN (
     SELECT s.id FROM memory_topicnode s
@@ -378,7 +380,7 @@ SELECT e.session FROM memory_erasedsession e
 WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
 """
 _IS_ONE_OF_THESE = "(place.told ->> 0)::uuid = ANY(%(memory_ids)s::uuid[])"
-# A value and no EXISTS, so that each place is looked up and never joined with all that is erased.
+# This is a value and not EXISTS, so that PostgreSQL looks up each place and does not join all erased memories.
 _IS_ERASED = """
 coalesce((SELECT true FROM memory_erasedmemory e
           WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
@@ -416,22 +418,22 @@ _STRIP_ERASED = _strip(_SESSIONS_OF_ERASURE, _IS_ERASED)
 
 
 def clear_members(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Takes memories out of their topics; returns the topic of each."""
+    """Removes memories from their topics; returns the topic of each."""
     rows = read_rows(_CLEAR_MEMBERS, {"namespace_id": namespace_id, "memory_ids": list(memory_ids)})
     return [topic for (topic,) in rows]
 
 
 def clear_places(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Takes places in the memories out of the words of nodes; returns of how many nodes."""
+    """Removes the places that refer to the memories from nodes; returns the number of nodes changed."""
     return change_rows(_STRIP_THESE, {"namespace_id": namespace_id, "memory_ids": list(memory_ids)})
 
 
 def count_erased_places(namespace_id: int, erasure_id: uuid.UUID) -> int:
-    """Counts the nodes whose words are in memories that the erasure names."""
+    """Counts the nodes with places in memories that the erasure names."""
     [(count,)] = read_rows(_COUNT_NODES, {"namespace_id": namespace_id, "erasure_id": erasure_id})
     return int(count)
 
 
 def sweep_erased_places(namespace_id: int, erasure_id: uuid.UUID) -> int:
-    """Takes such places out of the words of nodes; returns of how many nodes."""
+    """Removes such places from nodes; returns the number of nodes changed."""
     return change_rows(_STRIP_ERASED, {"namespace_id": namespace_id, "erasure_id": erasure_id})

@@ -1,7 +1,7 @@
-"""From coarse to fine: the topics of the tree that are nearest to the question in meaning, and then their memories.
+"""Searches from coarse to fine: finds the topics of the tree nearest to the question, and then their memories.
 
-One statement for both ways of searching, so that they agree; it reads the means of topics, of which there is one for
-several memories.
+Both ways of searching (SQL and columns) use this statement, so that they agree. It reads the means of topics, which are
+far fewer than the memories.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from memory.retrieval.signals import LEAST_COSINE
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
-# So many topics, those nearest to the question, have their memories looked at.
+# The number of nearest topics whose memories are read.
 NEAREST = 20
-# Of each at most so many of them, those that were recorded last: a topic that does not fall apart may be of any size.
+# The limit on memories read of each topic, latest first: a topic that cannot be split may have any size.
 MEMBERS = 100
 
 _NEAREST = """
@@ -34,8 +34,10 @@ CROSS JOIN LATERAL (
 
 
 def match(scope: Scope, question: Question) -> dict[str, float]:
-    """How near the topic of a memory is, 0..1 by memory id: the cosine over that of the nearest topic. Of the memories
-    of the NEAREST topics; none while the namespace has no tree."""
+    """Returns the nearness (0..1) of their topic for the memories of the NEAREST topics, by memory id.
+
+    It is the topic's cosine relative to that of the nearest topic. The result is empty while the namespace has no tree.
+    """
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
