@@ -284,7 +284,7 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    # Not needed here: a step takes Django the longer, the more models there are.
+    # For the order alone: each of their steps takes Django longer once there are many models.
     dependencies = [
         ("otp_static", "0003_add_timestamps"),
         ("otp_totp", "0003_add_timestamps"),
@@ -1701,5 +1701,4 @@ class Migration(migrations.Migration):
         migrations.RunSQL(_AUDIT, _NO_AUDIT),
         migrations.RunSQL(_CHANGE_FUNCTIONS + _CHANGE_TRIGGERS + _OTHER_CHANGES, _NO_CHANGES),
         migrations.RunSQL(_CACHES, "DROP FUNCTION memos_mark_stale_caches CASCADE;"),
-
     ]
