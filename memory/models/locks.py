@@ -48,8 +48,6 @@ class Lock(Enum):
     SETTLE_NAMESPACE = "memos.settle"
     # Two who store what the same person prefers would store it twice. Taken before the session's row.
     PREFERENCES = "memos.preferences"
-    # Whoever changes the tree; an erasure takes it after its memories' rows.
-    TREE = "memos.tree"
     # Several who supersede at once could make a ring.
     SUPERSEDE = "memos.supersede"
     # Transactions that change many vectors lock them in an order of their own, and would wait for each other.

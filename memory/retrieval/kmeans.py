@@ -1,4 +1,4 @@
-"""Finds clusters of vectors by k-means: for the topics of a tree, and for the clusters of the map."""
+"""Finds clusters of vectors by k-means, for the topics of the map."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Question:
     `holding_at`: memories that are over by then are left out; None when the predicate says which hold. `requests`:
     vectors of requests of all kinds, float32 [requests, dimensions], by which the generality of a preference is
     measured; None if preferences are not to be shown. `as_of`: texts are read as they were known then; `valid_at`:
-    without what was over by then. `ranks_topics`: whether the tree is used. `name_keys`: the names that the text may
+    without what was over by then. `name_keys`: the names that the text may
     have (`entity_matches`). `named`: the keys of its names that are speakers', and these speakers' own, once they are
     looked up (`naming`). `embed_speakers`: gives what such keys alone add to the vector of what their speakers say;
     None for a model without that measurement.
@@ -57,7 +57,6 @@ class Question:
     as_of: datetime | None
     valid_at: datetime | None = None
     requests: np.ndarray | None = None
-    ranks_topics: bool = False
     name_keys: Sequence[str] = ()
     named: frozenset[str] = frozenset()
     embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None

@@ -39,7 +39,6 @@ class Candidates:
 
     `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
     the question names, 0..1; `preference`: how much it says of the asker's taste in what is asked for, 0..1;
-    `topic`: how near its topic is to the question, 0..1;
     `tokens`: length of the text;
     `session`: a number for each session; `voice`: a number for each who speaks (role and speaker);
     `occurred`: seconds since the epoch; booleans:
@@ -55,7 +54,6 @@ class Candidates:
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
-    topic: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
     voice: np.ndarray
