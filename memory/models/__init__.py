@@ -1,4 +1,4 @@
-"""The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
+"""The models of MemOS. Each row of a tenant has a `namespace_id`, which leads the keys that queries of tenants use."""
 
 from memory.models.access import ApiKey
 from memory.models.activation import ActivationCache

@@ -1,4 +1,4 @@
-"""The map of a namespace: axes through its vectors, and where its memories lie on them."""
+"""The map of a namespace: axes through its vectors, and the coordinates of its memories."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from memory.models.search import EmbeddingModel
 
 
 class Projection(models.Model):
-    """The axes of a namespace's vectors under one model (`memory.retrieval.axes`); made by the worker.
+    """Holds the axes of a namespace's vectors under one model (`memory.retrieval.axes`), which the worker computes.
 
-    `version` is another one whenever the axes change: with the same one every memory keeps its place. `mean` and
-    `components` are float32 [dimensions] and [3, dimensions], `explained` the share of the variance on each axis,
-    `centroids` float32 [clusters, dimensions]. `clusters` names them: a list of {words}. `fitted_on` vectors were
-    looked at, the namespace then had `fitted_of`, and now has `memories`. `read_at`: when the vectors were read that
-    the axes are made of.
+    - `version`: changes with the axes; while it is the same, memories keep their coordinates
+    - `mean`, `components`, `centroids`: float32 [dimensions], [3, dimensions] and [clusters, dimensions], as bytes
+    - `explained`: the share of the variance on each axis
+    - `clusters`: the names of the clusters, a list of {words}
+    - `fitted_on`, `fitted_of`: the number of vectors that the axes were computed from, and that there were then
+    - `memories`: the number of memories with a vector now
+    - `read_at`: when the vectors of the axes were read; `placed_at`: when memories were last placed
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id")
@@ -57,7 +59,7 @@ class ProjectedMemoryQuerySet(ScopedQuerySet["ProjectedMemory"]):
 
 
 class ProjectedMemory(models.Model):
-    """Stores the place of one memory on the axes of its namespace's Projection, and the number of its topic."""
+    """Holds the coordinates of a memory on the axes of its namespace's Projection, and the number of its topic."""
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -25,10 +25,9 @@ def find(
     clock: StepClock,
     changes: Changes | None = None,
 ) -> tuple[Found, KeptMemories | None]:
-    """Finds the candidates of a question; `pool`: the least number of memories from each retriever.
+    """Finds the candidates of a question; returns them with the columns' cache of memories, None without columns.
 
-    `changes`: as `columns_for` takes them. Returns also the memories that were read as hits before, if the columns have
-    some.
+    `pool`: the least number of memories that each retriever looks for. `changes`: see `columns_for`.
     """
     preferences: dict[str, float] = {}
     if "preference" in taking_part and question.tells_preferences:
@@ -54,14 +53,17 @@ def _find_by_sql(
     pool: int,
     clock: StepClock,
 ) -> Found:
-    """Finds them by two statements. The first one runs while the question's vector is being made; the speakers that it
-    finds named change that vector."""
+    """Finds the candidates by two statements.
+
+    The first runs while the question's vector is computed, and finds the speakers that the question names; their names
+    are then taken out of the vector.
+    """
     with clock.step("words"):
         named = find_named_words(
             scope, question, taking_part=taking_part, limit=max(LEXICAL_POOL, pool), most_retired=pool
         )
     question = question.naming(named.speakers)
-    # Waited for here, so that the time of the search by meaning does not include it.
+    # Waiting for the vector is a separate step, so that the time of the search by meaning does not include it.
     with clock.step("vector"):
         _ = question.vector
     known = KnownValues(named.bm25, named.mentions, preferences)
