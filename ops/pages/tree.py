@@ -26,7 +26,7 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRow:
+class TreeRow:
     """A session with its topics. `session` is its name, `title` what the page calls it."""
 
     session: str
@@ -35,9 +35,9 @@ class SessionRow:
     topics: Sequence[TopicRow]
 
 
-def session_row(scope: Scope, found: SessionTopics, *, readable: bool) -> SessionRow:
+def session_row(scope: Scope, found: SessionTopics, *, readable: bool) -> TreeRow:
     """Prepare a session. Without `readable` the words of memories are masked."""
-    return SessionRow(
+    return TreeRow(
         found.session,
         mask_text(found.title, readable=readable) if found.title else found.session,
         _count(found.memories),
