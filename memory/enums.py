@@ -119,21 +119,6 @@ class PreferenceReading(TextChoices):
     MODEL = "model"
 
 
-class TreeUse(TextChoices):
-    """Selects the use of a namespace's tree: none is kept; for browsing and filtering; for ranking, too."""
-
-    OFF = "off"
-    BROWSE = "browse"
-    RANK = "rank"
-
-
-class TopicLevel(TextChoices):
-    """Names the level of a node in the tree."""
-
-    SESSION = "session"
-    TOPIC = "topic"
-
-
 class Extraction(TextChoices):
     """Selects what a model reads in the turns of a namespace, in addition to the rules."""
 

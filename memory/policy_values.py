@@ -207,15 +207,6 @@ KNOBS: tuple[Knob, ...] = (
         choices=("off", "rules", "model"),
     ),
     _knob(
-        "tree",
-        "off",
-        _(
-            "browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take "
-            "part in searches, too."
-        ),
-        choices=("off", "browse", "rank"),
-    ),
-    _knob(
         "extract",
         "off",
         _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),

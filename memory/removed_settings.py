@@ -40,7 +40,7 @@ _KEYS: Final = """
     timezone gate.strict gate.worth_threshold gate.personal_data gate.secrets gate.injection conflicts.settle
     retrieval.relevance_floor duplicates.collapse decay.enabled decay.floor decay.half_life_days.said
     decay.half_life_days.answered decay.half_life_days.episode decay.half_life_days.document decay.half_life_days.fact
-    decay.half_life_days.preference preferences tree extract training.consent ttl_days retention.packs_days
+    decay.half_life_days.preference preferences extract training.consent ttl_days retention.packs_days
     retention.evaluation_days retention.quarantine_days legal_hold working_memory.hours quota.memories
     quota.writes_per_day budget.period budget.soft_usd budget.hard_usd budget.soft_tokens budget.hard_tokens
 """

@@ -32,7 +32,6 @@ SCHEDULES = (
     Entry("memos: judge unsure pairs", "judge_unsure_pairs", 1),
     Entry("memos: request facts", "request_facts", 1),
     Entry("memos: request preferences", "request_preferences", 1),
-    Entry("memos: request trees", "request_trees", 1),
     Entry("memos: forget unmentioned entities", "forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "request_missing_summaries", 1),
     Entry("memos: request lost erasures", "request_lost_erasures", 1),

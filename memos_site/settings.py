@@ -852,7 +852,6 @@ SPECTACULAR_SETTINGS = {
         "RoleEnum": "memory.enums.Role",
         "RoleNameEnum": "memory.api.message_fields.ROLE_NAMES",
         "ShareLevelEnum": "memory.enums.ShareLevel",
-        "TopicLevelEnum": "memory.enums.TopicLevel",
         "VerdictEnum": "memory.enums.Verdict",
         "GateDecisionEnum": "memory.enums.GateDecision",
     },

@@ -26,7 +26,6 @@ from memory.services.index.embedding_model import active_model
 from memory.services.memories.settle import settle_namespace
 from memory.services.preferences.read import read_namespace
 from memory.services.recall.search import Ask, questions
-from memory.services.tree.grow import grow_whole
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -198,6 +197,5 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
         index_namespace(scope, now=now())
         settle_namespace(scope, now=now())
         read_namespace(scope, now=now())
-        grow_whole(scope, now=now())
         statistics.refresh(memories=len(group.memories))
         yield scope

@@ -40,7 +40,6 @@ class Policy:
     extract: str
     training_consent: bool
     preferences: str
-    tree: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -74,7 +73,6 @@ class Policy:
             extract=values["extract"],
             training_consent=values["training.consent"],
             preferences=values["preferences"],
-            tree=values["tree"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

@@ -34,7 +34,6 @@ from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
-from memory.models.topic import TopicMember, TopicNode, TopicTree
 from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.upload import Upload, UploadPart
@@ -102,9 +101,6 @@ __all__ = [
     "RetiredStatement",
     "Session",
     "StaleSource",
-    "TopicMember",
-    "TopicNode",
-    "TopicTree",
     "TrainingDataset",
     "TrainingPart",
     "TrainingSource",

@@ -50,8 +50,6 @@ class Lock(Enum):
     SETTLE_NAMESPACE = "memos.settle"
     # Storing preferences, so that concurrent writers do not store one twice. Taken before the session's row.
     PREFERENCES = "memos.preferences"
-    # Changing the tree; an erasure takes it after the rows of its memories.
-    TREE = "memos.tree"
     # Superseding, because concurrent changes could make a ring.
     SUPERSEDE = "memos.supersede"
     # Changing many vectors, because such transactions lock them in different orders and could deadlock.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from memory.enums import EmbeddingState
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
@@ -45,8 +48,18 @@ class Projection(models.Model):
         return f"{self.namespace_id} by {self.model_id}"
 
 
+class ProjectedMemoryQuerySet(ScopedQuerySet["ProjectedMemory"]):
+    def of_memory(self) -> Self:
+        """Select the places of the memory that an outer query looks at, under the active model."""
+        return self.filter(
+            namespace_id=models.OuterRef("namespace_id"),
+            memory_id=models.OuterRef("pk"),
+            model__state=EmbeddingState.ACTIVE,
+        )
+
+
 class ProjectedMemory(models.Model):
-    """Holds the coordinates of a memory on the axes of its namespace's Projection, and its cluster."""
+    """Holds the coordinates of a memory on the axes of its namespace's Projection, and the number of its topic."""
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -57,7 +70,7 @@ class ProjectedMemory(models.Model):
     z = models.FloatField()
     cluster = models.SmallIntegerField()
 
-    objects = ScopedQuerySet.as_manager()
+    objects = ProjectedMemoryQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["namespace", "memory"], name="projected_by_memory")]

@@ -173,14 +173,13 @@ class Found:
 class KnownValues:
     """Holds the values that other searches computed, by memory id.
 
-    `bm25`: scores by words; `mentions`: the weight of named entities; `preferences` and `topics`: how well these fit
-    the question.
+    `bm25`: scores by words; `mentions`: the weight of named entities; `preferences`: how well these fit the
+    question.
     """
 
     bm25: Mapping[str, float]
     mentions: Mapping[str, float]
     preferences: Mapping[str, float]
-    topics: Mapping[str, float]
 
 
 def find_by_meaning(
@@ -211,7 +210,7 @@ def find_by_meaning(
 
 def read_features(scope: Scope, question: Question, ids: Collection[str]) -> CandidateFeatures:
     """Reads the features and cosines of those memories that exist and meet the question's predicate."""
-    known = KnownValues({}, dict.fromkeys(ids, 0.0), {}, {})
+    known = KnownValues({}, dict.fromkeys(ids, 0.0), {})
     row, _ = _fetch_row(scope, question, known, [], strong=0)
     return _unpack(question, row, known)
 
@@ -223,7 +222,7 @@ def _fetch_row(
         **dense.parameters_of(scope, question, preferences=question.searches_preferences),
         "worded": uuid_array(known.bm25),
         "scores": number_array(known.bm25.values()),
-        "others": uuid_array({**known.mentions, **known.preferences, **known.topics}),
+        "others": uuid_array({**known.mentions, **known.preferences}),
         "familiarity": question.familiarity,
         "strong": strong,
         "around": TURNS_AROUND,
@@ -268,7 +267,6 @@ def _unpack(question: Question, row: _PackedRow, known: KnownValues) -> Candidat
         bm25=_values_of(row.ids, known.bm25),
         mentions=_values_of(row.ids, known.mentions),
         preference=_values_of(row.ids, known.preferences),
-        topic=_values_of(row.ids, known.topics),
         tokens=np.frombuffer(row.tokens, ">i4").astype(float),
         session=np.array([sessions.setdefault(name, len(sessions)) for name in row.sessions], dtype=int),
         voice=np.array(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from memory.retrieval.arms import preferences as preference_arm
-from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.candidate_features import LEXICAL_POOL, Found, KnownValues, find_by_meaning
 from memory.retrieval.columns import candidates as column_search
 from memory.retrieval.columns.kept import KeptMemories
@@ -34,20 +33,15 @@ def find(
     if "preference" in taking_part and question.tells_preferences:
         with clock.step("preferences"):
             preferences = preference_arm.match(scope, question)
-    topics: dict[str, float] = {}
-    if "topic" in taking_part and question.ranks_topics:
-        with clock.step("topics"):
-            topics = topic_arm.match(scope, question)
     with columns_for(scope, question, changes) as held:
         if held is not None:
             columns, statistics = held
             with clock.step("columns"):
                 found = column_search.find(
-                    columns, statistics, question, taking_part=taking_part, pool=pool,
-                    preferences=preferences, topics=topics,
-                )  # fmt: skip
+                    columns, statistics, question, taking_part=taking_part, pool=pool, preferences=preferences
+                )
             return found, columns.kept
-    return _find_by_sql(scope, question, taking_part, preferences, topics, pool=pool, clock=clock), None
+    return _find_by_sql(scope, question, taking_part, preferences, pool=pool, clock=clock), None
 
 
 def _find_by_sql(
@@ -55,7 +49,6 @@ def _find_by_sql(
     question: Question,
     taking_part: Collection[str],
     preferences: Mapping[str, float],
-    topics: Mapping[str, float],
     *,
     pool: int,
     clock: StepClock,
@@ -73,7 +66,7 @@ def _find_by_sql(
     # Waiting for the vector is a separate step, so that the time of the search by meaning does not include it.
     with clock.step("vector"):
         _ = question.vector
-    known = KnownValues(named.bm25, named.mentions, preferences, topics)
+    known = KnownValues(named.bm25, named.mentions, preferences)
     with clock.step("meaning"):
         features, near = find_by_meaning(scope, question, known, taking_part=taking_part, pool=pool)
     ranks = {}

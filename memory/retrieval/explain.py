@@ -22,7 +22,6 @@ _SIGNAL_WORDS = {
     "people": "the question names its speaker",
     "entities": "it mentions what the question names",
     "preference": "it says what is liked or avoided of what is asked for",
-    "topic": "its topic is near to the question",
     "role": "it is said by the side that the question is about",
     "dated": "it says when",
     "time": "it happened in the time that the question names",

@@ -27,6 +27,8 @@ MAX_LISTED = 100
 MAX_KEYS = 16
 MAX_NAME_CHARS = 500
 MAX_TEXT_CHARS = 2_000
+# The column for the number of a topic has 16 bits.
+MAX_TOPIC = 32_767
 # Metadata can hold integers of 64 bits, signed or unsigned.
 MIN_WHOLE, MAX_WHOLE = -(2**63), 2**64 - 1
 
@@ -302,6 +304,12 @@ def _sortable(value: object, place: str) -> str | int | float:
     return _number(value, place)
 
 
+def _topic(value: object, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOPIC:
+        raise FilterError(place, f"must be the number of a topic of the map, 0 to {MAX_TOPIC}.")
+    return value
+
+
 def _scalar(value: object, place: str) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
@@ -318,7 +326,7 @@ _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | da
     MemoryField.SESSION: _text,
     MemoryField.TIER: _one_of(tuple(Tier.values)),
     MemoryField.KIND: _one_of(tuple(MemoryKind.values)),
-    MemoryField.TOPIC: _id_of("a node of the tree"),
+    MemoryField.TOPIC: _topic,
     MemoryField.IMPORTANCE: _share,
     MemoryField.OCCURRED: _moment,
     MemoryField.CREATED: _moment,

@@ -1,4 +1,4 @@
-"""Clusters vectors by k-means, for the topics of the tree and the clusters of the map."""
+"""Clusters vectors by k-means, for the clusters of the map."""
 
 from __future__ import annotations
 

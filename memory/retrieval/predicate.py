@@ -116,10 +116,10 @@ def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool 
 # The time of the last correction, or of creation if there was none.
 _UPDATED = """coalesce((SELECT max(v.replaced_at) FROM memory_memoryversion v
     WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id), m.created_at)"""
-# Selects the memories below a node of the tree: those of a topic, or of all topics of a session.
-_BELOW = """m.id IN (SELECT t.memory_id FROM memory_topicmember t
-    JOIN memory_topicnode n ON n.namespace_id = t.namespace_id AND n.id = t.topic
-    WHERE t.namespace_id = m.namespace_id AND {those})"""
+# Selects the memories on the map, under the active model, that belong to some topics.
+_OF_TOPICS = """m.id IN (SELECT p.memory_id FROM memory_projectedmemory p
+    JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = 'active'
+    WHERE p.namespace_id = m.namespace_id AND p.cluster {those})"""
 _COLUMNS = {
     MemoryField.ID: ("m.id", "uuid"),
     MemoryField.TEXT: ("m.text", "text"),
@@ -192,10 +192,8 @@ class _ConditionWriter:
         return f"{name} {_SIGNS[operator]} {self._bind(value, kind)}"
 
     def _of_topic(self, operator: Operator, value: Value) -> str:
-        nodes = self._bind(list(value) if isinstance(value, tuple) else [value], "uuid[]")
-        if operator is Operator.NE:
-            return _BELOW.format(those=f"n.id <> ALL({nodes}) AND n.parent <> ALL({nodes})")
-        return _BELOW.format(those=f"(n.id = ANY({nodes}) OR n.parent = ANY({nodes}))")
+        numbers = self._bind(list(value) if isinstance(value, tuple) else [value], "int[]")
+        return _OF_TOPICS.format(those=f"<> ALL({numbers})" if operator is Operator.NE else f"= ANY({numbers})")
 
     def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:
         # `->` with a text reads a key of an object and is NULL for other values; `#>` would also index lists.

@@ -45,7 +45,6 @@ class Question:
     - `as_of`: texts are read as they were known then. `valid_at`: statements that were over by then are left out.
     - `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which the generality of a
       preference is measured; None if preferences are not to be shown.
-    - `ranks_topics`: whether the tree is used.
     - `name_keys`: keys of names that the text may contain (`entity_matches`).
     - `named`: the keys of names that belong to speakers, and these speakers' own keys, once looked up (`naming`).
     - `embed_speakers`: returns what such keys add to the vectors of their speakers' memories; None for a model for
@@ -64,7 +63,6 @@ class Question:
     as_of: datetime | None
     valid_at: datetime | None = None
     requests: np.ndarray | None = None
-    ranks_topics: bool = False
     name_keys: Sequence[str] = ()
     named: frozenset[str] = frozenset()
     embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None

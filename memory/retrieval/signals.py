@@ -41,7 +41,6 @@ class Candidates:
     - `bm25`: BM25 score (≥ 0)
     - `mentions`: weight of the entities that the question names (0..1)
     - `preference`: how well it states the asker's preferences for the request (0..1)
-    - `topic`: nearness of its topic to the question (0..1)
     - `tokens`: length of the text
     - `session`: a number for each session; `voice`: a number for each pair of role and speaker
     - `occurred`: seconds since the epoch
@@ -56,7 +55,6 @@ class Candidates:
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
-    topic: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
     voice: np.ndarray

@@ -32,7 +32,6 @@ OF_NAMESPACES = {
     Lock.PREFERENCES,
     Lock.SETTLE_NAMESPACE,
     Lock.SUPERSEDE,
-    Lock.TREE,
     Lock.VECTORS,
 }
 OF_ROWS = {Lock.ACTIVATION, Lock.ADAPTER, Lock.ERASURE, Lock.EVALUATION}
@@ -188,7 +187,7 @@ FORMER = {
 # The locks that no release had.
 NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
-    Lock.PREFERENCES, Lock.SETTLE_NAMESPACE, Lock.TREE,
+    Lock.PREFERENCES, Lock.SETTLE_NAMESPACE,
 }  # fmt: skip
 
 

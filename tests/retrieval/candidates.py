@@ -22,7 +22,6 @@ def candidates(count: int, **given: Any) -> Candidates:
         "bm25": np.zeros(count),
         "mentions": np.zeros(count),
         "preference": np.zeros(count),
-        "topic": np.zeros(count),
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
         "voice": turns % 2,

@@ -33,7 +33,7 @@ def read(
     tenant: Any, question: Question, bm25: dict[str, float], *, taking_part: Collection[str] = ("neighbours",)
 ) -> CandidateFeatures:
     """Reads the features of memories with these scores, and of the turns around the strongest."""
-    known = KnownValues(bm25, mentions={}, preferences={}, topics={})
+    known = KnownValues(bm25, mentions={}, preferences={})
     return find_by_meaning(tenant.scope, question, known, taking_part=taking_part, pool=0)[0]
 
 

@@ -403,3 +403,36 @@ def place_on_map(
         "clusters": list(clusters),
     }
     return change_rows(_PLACE_ON_MAP, parameters)
+
+
+# Counts memories that are active and hold. A session comes where its newest memory does.
+_TOPICS_OF_SESSIONS = """
+WITH placed AS (
+    SELECT m.session, p.cluster, count(*) AS memories, (array_agg(m.id ORDER BY m.id DESC))[1] AS newest
+    FROM memory_projectedmemory p
+    JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = 'active'
+    JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
+    WHERE p.namespace_id = %(namespace_id)s AND (%(session)s::text IS NULL OR m.session = %(session)s)
+      AND m.state = 'active' AND m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
+    GROUP BY m.session, p.cluster
+), sessions AS (
+    SELECT session, (array_agg(newest ORDER BY newest DESC))[1] AS newest,
+           array_agg(cluster ORDER BY memories DESC, cluster) AS clusters,
+           array_agg(memories ORDER BY memories DESC, cluster) AS sizes
+    FROM placed GROUP BY session
+)
+SELECT session, newest, clusters, sizes FROM sessions
+WHERE %(cursor)s::uuid IS NULL OR newest <= %(cursor)s::uuid
+ORDER BY newest DESC LIMIT %(limit)s
+"""
+
+
+def list_topics(
+    namespace_id: int, *, session: str | None, cursor: uuid.UUID | None, limit: int, now: datetime
+) -> list[tuple[str, uuid.UUID, list[int], list[int]]]:
+    """List sessions by their newest memory on the map, from `cursor` on.
+
+    Returns (session, its newest memory, numbers of its topics, memories in each).
+    """
+    parameters = {"namespace_id": namespace_id, "session": session, "cursor": cursor, "limit": limit, "now": now}
+    return read_rows(_TOPICS_OF_SESSIONS, parameters)

@@ -23,12 +23,11 @@ def find(
     taking_part: Collection[str],
     pool: int,
     preferences: Mapping[str, float],
-    topics: Mapping[str, float],
 ) -> Found:
     """Finds the candidates of a question without a predicate.
 
     `pool`: the least number of memories from each retriever. `preferences`: how well the preferences to be shown fit
-    the request. `topics`: the nearness of the topics of memories. Both are by memory id.
+    the request, by memory id.
     """
     question = question.naming(columns.speakers_named(question.name_keys))
     size = len(columns)
@@ -56,7 +55,7 @@ def find(
     if "dense" in taking_part:
         near = columns.nearest(measured, limit=max(DENSE_POOL, pool), among=searched)
         ranks["dense"] = _ranks(columns, near)
-    told = columns.rows_of({**preferences, **topics})
+    told = columns.rows_of(preferences)
     found = np.concatenate([found, told])
     in_span = _in_span(columns.occurred, question)
     if "time" in taking_part and question.spans:
@@ -81,7 +80,6 @@ def find(
         bm25[rows],
         mentions[rows],
         _values_of(columns, rows, preferences),
-        _values_of(columns, rows, topics),
         in_span[rows],
         _renumber_pairs(pairs, rows, size),
     )
@@ -137,7 +135,6 @@ class _Measured(NamedTuple):
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
-    topic: np.ndarray
     in_span: np.ndarray
     pairs: np.ndarray
 
@@ -154,7 +151,6 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         bm25=measured.bm25,
         mentions=measured.mentions,
         preference=measured.preference,
-        topic=measured.topic,
         tokens=columns.tokens[rows].astype(float),
         session=_renumber(columns.session[rows]),
         voice=_renumber(speakers.astype(np.int64) * 2 + agents),

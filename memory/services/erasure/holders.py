@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Q
@@ -33,7 +32,6 @@ from memory.services.erasure.holder import (
 )
 from memory.services.index import entries
 from memory.services.index import erased as index_rows
-from memory.services.tree import erased as tree_rows
 
 CACHES = "memory_activationcache"
 
@@ -120,17 +118,6 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     holder_of_memory("memory_memoryupkeep"),
     holder_of_memory("memory_projectedmemory"),
-    replace(
-        holder_of_memory("memory_topicmember"),
-        clear=lambda erased, memory_ids, now: tree_rows.clear_members(erased.scope, memory_ids=memory_ids),
-    ),
-    # This comes after the members: the means are recomputed where members are missing.
-    Holder(
-        "memory_topicnode",
-        lambda erased: tree_rows.count_nodes(erased.scope, erasure_id=erased.id),
-        lambda erased, memory_ids, now: tree_rows.clear_places(erased.scope, memory_ids=memory_ids, now=now),
-        lambda erased: tree_rows.sweep_places(erased.scope, erasure_id=erased.id),
-    ),
     holder_of_memory("memory_memoryfeedback"),
     holder_of_pair("memory_memorylink", ("memory_id", "other_id")),
     holder_of_pair("memory_unsurepair", ("newer_id", "older_id")),
@@ -279,7 +266,6 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
     "memory_requestminute": "how many requests a minute had, and how fast they were",
-    "memory_topictree": "how far background work has come",
     "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_user": "names, preferences and metadata that clients keep; a user is erased by itself",
     "memory_usererasure": "the receipt of a user's erasure",

@@ -99,7 +99,6 @@ EXEMPT: dict[str, str] = {
     "memory_quarantineditem.content_hash": _HASHES,
     "memory_requestminute": "counts of requests by route, of no tenant",
     "memory_retiredstatement.terms": "words of its memory, with which its holder deletes it",
-    "memory_topicmember.content_hash": _HASHES,
     "memory_trainingpart.data": _PACKED,
     "memory_trainingsource.fingerprint": _HASHES,
     "memory_unsurepair.texts_hash": _HASHES,

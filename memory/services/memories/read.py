@@ -28,8 +28,8 @@ from memory.models import (
     MemoryLink,
     MemoryVersion,
     Posting,
+    ProjectedMemory,
     RetiredStatement,
-    TopicMember,
 )
 from memory.models.audit import FREQUENT
 from memory.models.keys import id_after
@@ -55,8 +55,8 @@ _COUNTED = 1000
 class MemoryFilter:
     """The filters of a list of memories; None matches all. A memory must contain all `words`, in any of their forms.
 
-    `topic`: a node of the tree that the memory is below. `since` and `until` bound the time it happened; `until` is
-    excluded. `current`: whether it still holds.
+    `topic`: the number of a topic of the map. `since` and `until` bound the time it happened; `until` is excluded.
+    `current`: whether it still holds.
     """
 
     session: str | None = None
@@ -64,7 +64,7 @@ class MemoryFilter:
     role: str | None = None
     tier: str | None = None
     kind: str | None = None
-    topic: uuid.UUID | None = None
+    topic: int | None = None
     state: str | None = MemoryState.ACTIVE
     since: datetime | None = None
     until: datetime | None = None
@@ -325,8 +325,7 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
     if wanted.kind is not None:
         rows = rows.of_kind(wanted.kind)
     if wanted.topic is not None:
-        own = TopicMember.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
-        rows = rows.filter(Exists(own.below(wanted.topic)))
+        rows = rows.filter(Exists(ProjectedMemory.objects.of_memory().filter(cluster=wanted.topic)))
     if wanted.since is not None:
         rows = rows.filter(occurred_at__gte=wanted.since)
     if wanted.until is not None:

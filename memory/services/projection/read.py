@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists
 
 from memory.enums import EmbeddingState, MemoryKind, MemoryState
 from memory.kinds import KIND_SQL
@@ -129,8 +129,6 @@ def of_cluster(scope: Scope, *, number: int) -> MemoryQuerySet:
 
 
 def _on_map(scope: Scope, **where: int) -> MemoryQuerySet:
-    placed = ProjectedMemory.objects.filter(
-        namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"), model__state=EmbeddingState.ACTIVE, **where
-    )
+    placed = ProjectedMemory.objects.of_memory().filter(**where)
     rows: MemoryQuerySet = Memory.objects.in_scope(scope).filter(Exists(placed))
     return rows

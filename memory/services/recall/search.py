@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from memory import audit, deadline, tracing
-from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
+from memory.enums import AuditEvent, Degradation, PreferenceReading, Verdict
 from memory.postgresql.time_limit import limit_statements
 from memory.providers.embedding.interface import Pending
 from memory.retrieval import users
@@ -187,8 +187,6 @@ def fit_to_namespace(scope: Scope, question: Question, model: ActiveModel) -> Qu
     and whether a request for advice finds preferences."""
     question = users.add_names(scope, question)
     policy = in_force(scope.namespace_id).policy
-    if policy.tree == TreeUse.RANK:
-        question = replace(question, ranks_topics=True)
     if not question.wants.advice or policy.preferences == PreferenceReading.OFF:
         return question
     return replace(question, requests=model.embed_requests())
