@@ -1,8 +1,8 @@
-"""What a topic is called, and which sentences of its memories sum it up: as places in their texts, not as words.
+"""Chooses the label of a topic, and the sentences that sum it up, as spans of its memories' texts.
 
-A term of a topic weighs the more, the more of the topic's memories hold it and the fewer of all others do: class-based
-TF-IDF (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"), with memories counted
-in place of occurrences. Sentences are chosen as those of session summaries are (`memory.text.salience`).
+A term weighs more, the more of the topic's memories contain it and the fewer others do. This is class-based TF-IDF
+(Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"), counting memories instead of
+occurrences. Sentences are chosen like those of session summaries (`memory.text.salience`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from memory.text.analysis import CJK, is_cjk, terms
 
 LABEL_WORDS = 3
 SUMMARY_SENTENCES = 3
-# Characters of all sentences of a summary together.
+# Total length of a summary in characters.
 SUMMARY_CHARS = 450
-# Terms whose memories are counted in the whole namespace: the most frequent of a topic.
+# Number of the topic's most frequent terms that are counted in the whole namespace.
 COUNTED_TERMS = 60
-# What a word that is (a part of) a name of somebody or something counts more.
+# Factor for words that are names or parts of names.
 NAME_SHARE = 1.25
-# Of a topic of at least so many memories, a word of only one of them names nothing that they share.
+# From this number of memories on, a word of a single memory can't be the topic's label.
 SHARED_FROM = 3
 MAX_WORD_CHARS = 40
-# A sentence that says less is no summary, nor is one that is mostly signs.
+# Minimum number of terms, and minimum share of letters, of a sentence in a summary.
 LEAST_TERMS = 3
 LEAST_LETTERS = 0.6
-# How much a memory at the edge of its topic counts, beside one in its middle.
+# Weight of a memory at the edge of its topic, relative to one in the middle.
 EDGE_SHARE = 0.5
-# Longer texts are read up to here.
+# Only this much of a longer text is read.
 READ_CHARS = 4_000
 
-# The end of "18th" is no word.
+# The end of "18th" is not a word.
 _WORD = re.compile(rf"[{CJK}]{{2,}}|(?<![^\W_{CJK}])[^\W\d_{CJK}][^\W_{CJK}]*(?:['’\-][^\W_{CJK}]+)*")
 
 
@@ -50,8 +50,11 @@ class TextPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicText:
-    """What a memory of a topic says: `retired` are the statements that hold no longer, `names` where somebody or
-    something is named, both as (start, end); `closeness` is its cosine to the middle of the topic."""
+    """The text of a memory of a topic.
+
+    `retired` holds the spans of statements that no longer hold, `names` the spans of names, both as (start, end).
+    `closeness` is the memory's cosine similarity to the middle of the topic.
+    """
 
     memory_id: str
     text: str
@@ -62,7 +65,7 @@ class TopicText:
 
 @dataclass(slots=True)
 class _Word:
-    """A word, or a name of several, of a topic: in which of its memories it stands, and how it is written where."""
+    """A word, or a name of several words, with the memories that contain it and the places of each spelling."""
 
     parts: frozenset[str]
     is_name: bool = False
@@ -83,7 +86,7 @@ class TopicWords:
         self._words = shared or self._words
 
     def list_terms(self) -> list[str]:
-        """The index terms whose memories have to be counted for `choose`."""
+        """Return the index terms that the caller has to count for `choose`."""
         held: Counter[str] = Counter()
         for word in self._words.values():
             for term in word.parts:
@@ -91,8 +94,11 @@ class TopicWords:
         return sorted(held, key=lambda term: (-held[term], term))[:COUNTED_TERMS]
 
     def choose(self, holding: Mapping[str, int], *, memories: int) -> list[TextPlace]:
-        """Up to LABEL_WORDS words that tell the topic best from others, best first, each where it is written as it
-        mostly is. `holding`: how many of the namespace's `memories` hold a term."""
+        """Return up to `LABEL_WORDS` words that distinguish the topic best from others, best first.
+
+        Each is returned as a place where its most frequent spelling occurs. `holding` says how many of the namespace's
+        `memories` contain a term.
+        """
         weights = {
             key: weight for key, word in self._words.items() if (weight := self._weigh(word, holding, memories)) > 0
         }
@@ -131,7 +137,7 @@ class TopicWords:
 
     def _add_word(self, text: str, place: TextPlace) -> None:
         found = [term for term in terms(text[place.start : place.end]) if len(term) > 1]
-        # Of Chinese a pair, of other scripts a word with one stem.
+        # Take a pair of Chinese characters, or a word with a single stem in other scripts.
         if len(found) == 1 and not salience.is_light(found[0]) and salience.content_terms(found[0]):
             self._add(found[0], frozenset(found), text, place)
 
@@ -143,7 +149,7 @@ class TopicWords:
 
 
 def choose_sentences(texts: Sequence[TopicText]) -> list[TextPlace]:
-    """Up to SUMMARY_SENTENCES sentences that say the most of what the memories say, in the order of `texts`."""
+    """Return up to `SUMMARY_SENTENCES` sentences that cover most of what the memories say, in the order of `texts`."""
     read: list[tuple[TextPlace, str, float]] = []
     for one in texts:
         text = one.text[:READ_CHARS]
@@ -180,7 +186,7 @@ def _tells(body: str) -> bool:
 
 
 def _split(match: re.Match[str]) -> list[tuple[int, int]]:
-    """Of a run of Chinese each pair of characters; else the word."""
+    """Return the spans of each pair of characters in a Chinese run, or else of the word."""
     start, end = match.span()
     if not is_cjk(match.group()[0]):
         return [(start, end)]
@@ -188,7 +194,7 @@ def _split(match: re.Match[str]) -> list[tuple[int, int]]:
 
 
 def _overlaps(key: str, chosen: Iterable[TextPlace], words: Mapping[str, _Word]) -> bool:
-    """Whether a pair of Chinese characters stands across one that was chosen: both are of one word."""
+    """Tell whether a pair of Chinese characters overlaps a chosen one, so that both belong to one word."""
     if not is_cjk(key[0]):
         return False
     own = {place for places in words[key].spelled.values() for place in places}
