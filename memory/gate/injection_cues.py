@@ -1,8 +1,8 @@
 """English and Chinese evidence of attempts to steer the assistant that reads a text.
 
-The patterns are matched in lower case, without hidden characters (`hidden.unveil`). `words` are looked up first: without
-one of them the English pattern can't match, and isn't tried. Distances are bounded, so that the time is linear. The
-kinds follow Greshake et al. 2023, "Not what you've signed up for".
+The patterns are matched in lower case, without hidden characters (`hidden.unveil`). `words` are looked up first:
+without one of them the English pattern can't match, and isn't tried. Distances are bounded, so that the time is linear.
+The kinds follow Greshake et al. 2023, "Not what you've signed up for".
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def _read_sentence(sentence: str) -> TurnChoice | None:
 
 
 def is_unreal(sentence: str) -> bool:
-    """Tell whether a sentence is hypothetical, uncertain, hearsay or over; "could you" is none of that."""
+    """Tell whether a sentence is hypothetical, uncertain, hearsay or over; "could you" is taken as a request."""
     asked = re.sub(r"\b(?:could|would) you\b", "", sentence)
     return any(one.search(asked) for one in (limits.SUPPOSED, limits.UNSURE, limits.HEARSAY, limits.OVER))
 

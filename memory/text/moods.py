@@ -1,4 +1,4 @@
-"""Finds moods that keep a statement from ending or updating an earlier one: it asks, supposes, quotes, adds or recalls.
+"""Finds moods that keep a statement from ending or updating an earlier one, such as asking, supposing or recalling.
 
 The cues are closed lists of English and Chinese words. A statement without a mood asserts something from now on.
 """

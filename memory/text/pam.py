@@ -28,8 +28,8 @@ def write_store(pages: Iterable[list[dict[str, Any]]], *, namespace: str, now: d
     It ends with PAM's checksum of all memories, unless their metadata contains a number without a canonical form (above
     2^53, by RFC 8785).
     """
-    import rfc8785  # noqa: PLC0415 - half a second with what follows, for who exports so
-    from portable_ai_memory.models.memory_store import MemoryObject  # noqa: PLC0415 - the same
+    import rfc8785  # noqa: PLC0415 - takes half a second to import, with the next one
+    from portable_ai_memory.models.memory_store import MemoryObject  # noqa: PLC0415 - as above
 
     head = {
         "schema": STORE,
@@ -72,7 +72,7 @@ _TYPES = {MemoryKind.FACT.value: "fact", MemoryKind.PREFERENCE.value: "preferenc
 
 
 def _describe(row: Mapping[str, Any]) -> dict[str, Any]:
-    from portable_ai_memory.core.integrity import compute_content_hash  # noqa: PLC0415 - the same
+    from portable_ai_memory.core.integrity import compute_content_hash  # noqa: PLC0415 - as above
 
     tags = row["metadata"].get("tags")
     begins, ends = row["valid_from"] or row["occurred_at"], row["valid_to"]

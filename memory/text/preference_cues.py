@@ -1,7 +1,7 @@
 """English and Chinese patterns for saying what one likes, dislikes, can't have and usually does.
 
-Every pattern is matched after the subject of a clause of bounded length, so that the time is linear in the length of the
-text. English is matched in lower case with straight apostrophes and "'m" expanded.
+Every pattern is matched after the subject of a clause of bounded length, so that the time is linear in the length of
+the text. English is matched in lower case with straight apostrophes and "'m" expanded.
 """
 
 from __future__ import annotations

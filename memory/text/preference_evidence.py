@@ -136,8 +136,8 @@ def find_attitude(text: str, *, about: str, attitude: Attitude, wanted: bool) ->
     """Return the attitude to `about` that the turn shows, no stronger than `attitude`, or the reason to refuse it.
 
     A wanted thing is a like if there is a word of liking, or else a habit if there is one of regular use. An avoided
-    thing is a constraint only with a word for the impossible or forbidden, a habit only with a word for the usual, and else
-    a dislike.
+    thing is a constraint only with a word for the impossible or forbidden, a habit only with a word for the usual, and
+    else a dislike.
     """
     opposed = {Attitude.LIKE: False, Attitude.DISLIKE: True}.get(attitude)
     if opposed == wanted:

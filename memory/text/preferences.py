@@ -1,8 +1,8 @@
 """Finds by rules what speakers say that they like, dislike, can't have or usually do.
 
 A preference is one clause whose subject is the speaker, stated as true in general. Questions, suppositions, wishes,
-quotations, hearsay, jokes, and statements about the past or a single time don't count. Unclear clauses are left out: the turn
-itself can still be found.
+quotations, hearsay, jokes, and statements about the past or a single time don't count. Unclear clauses are left out:
+the turn itself can still be found.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def check_preference(
 ) -> dict[int, StatedPreference] | FactRefusal:
     """Return a language model's preference by the place of each turn that it names, or the reason to refuse it.
 
-    `raw` has a holder, an attitude, `wanted`, an object, a text, a strength from 0 to 1, and turns numbered from 1. Each
-    of these turns must be new (at `first_new` or later), be the holder's, support the text by the rules for facts, and
-    show that the holder wants or avoids the object. The attitude is stored only as far as the words of the turn
+    `raw` has a holder, an attitude, `wanted`, an object, a text, a strength from 0 to 1, and turns numbered from 1.
+    Each of these turns must be new (at `first_new` or later), be the holder's, support the text by the rules for facts,
+    and show that the holder wants or avoids the object. The attitude is stored only as far as the words of the turn
     support it.
     """
     text, strength = raw.get("text"), raw.get("strength")
