@@ -108,7 +108,7 @@ def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if not issuer:
         return []
     wrong = [
-        (name, f"{name}={value!r} is no address that nobody can read or change on its way.", "an https:// address")
+        (name, f"{name}={value!r} can be read or changed in transit.", "an https:// address")
         for name, value in (
             ("MEMOS_OAUTH_ISSUER", issuer),
             ("MEMOS_OAUTH_AUDIENCE", settings.MEMOS_OAUTH_AUDIENCE),
@@ -185,7 +185,7 @@ def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
     if settings.MEMOS_HTTPS and (plain := [one for one in settings.CSRF_TRUSTED_ORIGINS if one.startswith("http://")]):
         found.append(
             Error(
-                f"MEMOS_HTTPS=1, and MEMOS_TRUSTED_ORIGINS trusts {plain[0]}, which anybody on the way can forge.",
+                f"MEMOS_HTTPS=1, and MEMOS_TRUSTED_ORIGINS trusts {plain[0]}, which can be forged in transit.",
                 hint="Write it with https://, or leave it out.",
                 id="memos.E003",
             )

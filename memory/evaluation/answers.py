@@ -134,7 +134,7 @@ def read_results(path: Path, content: bytes, *, head: Mapping[str, Any] | None =
         raise _unusable(path, "it holds no results of this command") from error
     other = [f"{name} is {first.get(name)!r} there" for name, value in (head or {}).items() if first.get(name) != value]
     if other:
-        raise _unusable(path, f"it is of another run: {', '.join(other)}. Name another file to begin anew")
+        raise _unusable(path, f"it is of another run: {', '.join(other)}. Name another file to start over")
     return results
 
 

@@ -94,4 +94,4 @@ def _check_directory(path: Path) -> None:
 
 
 def _describe_damage() -> FileRefused:
-    return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it anew.")
+    return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it with its program again.")

@@ -82,7 +82,7 @@ def _detect_binary(path: Path, head: bytes) -> str | None:
 def _detect_text(head: bytes, claimed: str | None) -> str:
     marked = next((name for mark, name in MARKS if head.startswith(mark)), find_utf_16(head))
     if marked is None and _BINARY.search(head):
-        raise FileRefused("unsupported", f"The file is none of what is read: {ALLOWED}.")
+        raise FileRefused("unsupported", f"The file has none of the supported types: {ALLOWED}.")
     # The start of a page or a message is ASCII, so its code page doesn't matter.
     text = head.decode(marked or "latin-1", "ignore")
     if claimed in (HTML, MARKDOWN, CSV, JSON, TEXT):

@@ -122,7 +122,7 @@ def _explain(said: str) -> FileRefused:
         return FileRefused("bomb", "The file would grow beyond every limit when it is read: it is refused.")
     if "tesseract" in lower or "ocr error" in lower or "tessdata" in lower:
         return FileRefused("ocr_missing", NO_OCR)
-    return FileRefused("damaged", "The file is cut off or damaged: open it in its program, and save it anew.")
+    return FileRefused("damaged", "The file is cut off or damaged: open it in its program, and save it again.")
 
 
 def _too_many_pages() -> FileRefused:

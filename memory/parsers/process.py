@@ -35,7 +35,7 @@ _SAYS = {
     "memory": "Reading the file takes more memory than it may: send it in parts.",
     "cpu_time": "Reading the file takes more CPU time than it may: send it in parts.",
     "wall_time": "Reading the file takes longer than it may: send it in parts.",
-    "crashed": "The parser ended on this file without a word: save it anew with another program, or as a PDF.",
+    "crashed": "The parser crashed on this file: save it again with another program, or as a PDF.",
 }
 
 
@@ -158,7 +158,7 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
         found = json.loads(answer.read_bytes())
         if (reason := found.get("refused")) is not None:
             if "error" in found:
-                log.warning("a parser broke down", extra={"error": str(found["error"])[:100]})
+                log.warning("a parser crashed", extra={"error": str(found["error"])[:100]})
             says = found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])
             raise FileRefused(str(reason), clean(str(says)[:_MAX_SAYS_CHARS]))
         return ParsedFile(

@@ -76,7 +76,7 @@ class Dictionary:
         begin = head + 2 * _NUMBER.itemsize * count
         if begin + size != len(self._content):
             target.unlink(missing_ok=True)
-            raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: it is made again now.")
+            raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: the next use rebuilds it.")
         characters, ends = np.frombuffer(self._content, _NUMBER, 2 * count, head).reshape(2, count)
         return begin, characters, ends
 

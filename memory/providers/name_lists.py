@@ -71,7 +71,7 @@ def _open(folder: Path) -> Lexicon:
         try:
             return _map(target)
         except RuntimeError as error:
-            log.warning("a damaged file is made anew", extra={"file": str(target), "reason": str(error)})
+            log.warning("a damaged file is rebuilt", extra={"file": str(target), "reason": str(error)})
             target.unlink(missing_ok=True)
             _make(target)
             return _map(target)

@@ -38,7 +38,7 @@ def confirm(holder: str, namespace_ids: Collection[int], moment: float) -> None:
     try:
         together(note)
     except RedisAway as error:
-        log.warning("what is held was not said", extra={"reason": str(error)})
+        log.warning("the held indexes could not be confirmed", extra={"reason": str(error)})
 
 
 def leave(holder: str, namespace_ids: Collection[int]) -> None:
@@ -51,7 +51,7 @@ def leave(holder: str, namespace_ids: Collection[int]) -> None:
     try:
         together(note)
     except RedisAway as error:
-        log.warning("what is held no longer was not said", extra={"reason": str(error)})
+        log.warning("the dropped indexes could not be reported", extra={"reason": str(error)})
 
 
 def wait_until_confirmed(namespace_id: int, moment: float) -> None:

@@ -180,8 +180,8 @@ def _passing_on(model: ChatModel) -> Iterator[None]:
         if status in (401, 403):
             # The key is this server's, not the caller's, and the provider's message may quote it.
             raise PassedOnError(
-                f"{model.label} does not accept this server's key for it ({status}): whoever runs MemOS has to mend "
-                "that.",
+                f"{model.label} does not accept this server's key for it ({status}): the operator of MemOS has to "
+                "correct it.",
                 status=502,
             ) from error
         kind = PassedOnRefusal if status < 500 and status != 429 else PassedOnError
