@@ -1,6 +1,6 @@
-"""Estimates which share of a text a model that has learned English can read, by script and by function words.
+"""Estimates how much of a text a model for English can read, by script and by function words.
 
-The function words of other languages that are written in Latin letters come from the Stopwords ISO collection.
+The function words of other languages in Latin script come from the Stopwords ISO collection.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import stopwordsiso
 
 from memory.text.analysis import is_cjk
 
-# Languages in Latin letters whose function words are looked for.
+# Languages in Latin script whose function words are checked.
 LANGUAGES = ("es", "pt", "fr", "de", "it", "nl", "pl", "tr", "vi", "cs", "sv", "da", "no", "fi", "hu", "ro", "id")
-# A text is in another language if this share of its words are function words of that language.
+# A text is in another language if at least this share of its words are function words of that language.
 FOREIGN_SHARE = 0.25
 
 _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
 
 
 def unread_letters(text: str) -> float:
-    """Returns the share (0..1) of the letters of `text` that are neither Chinese, Japanese or Korean nor of English
-    words: those of other scripts, and all Latin ones if the text is in another language."""
+    """Return the share (0..1) of the letters of `text` that are neither CJK nor part of English text.
+
+    These are letters of other scripts, and all Latin ones if the text is in another language.
+    """
     letters = [character for character in text if character.isalpha()]
     if not letters or (text.isascii() and not is_in_another_language(text)):
         return 0.0
@@ -32,10 +34,10 @@ def unread_letters(text: str) -> float:
 
 
 def is_in_another_language(text: str) -> bool:
-    """Tells whether a text in Latin letters has more function words of one other language than of English.
+    """Tell whether a text in Latin script has more function words of one other language than of English.
 
-    A single one is enough if there is no English one and a word in small letters has a letter that English lacks: names
-    such as "São Paulo" are in English texts, too.
+    A single one is enough if there is no English one and a lower-case word has a letter that English lacks; names such
+    as "São Paulo" occur in English texts, too.
     """
     written = _WORD.findall(text)
     words = [word.lower() for word in written]
