@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from django.db import models
 from django.utils import timezone
 from pgvector.django import HalfVectorField
@@ -45,11 +43,6 @@ class EmbeddingModel(models.Model):
         return f"{self.provider}/{self.name} ({self.dimensions})"
 
 
-class MemoryVectorQuerySet(ScopedQuerySet["MemoryVector"]):
-    def searchable(self) -> Self:
-        return self.filter(searchable=True)
-
-
 class MemoryVector(models.Model):
     """Holds the vector of one passage of a memory under one embedding model.
 
@@ -65,7 +58,7 @@ class MemoryVector(models.Model):
     embedding = HalfVectorField()
     searchable = models.BooleanField(default=True)
 
-    objects = MemoryVectorQuerySet.as_manager()
+    objects = ScopedQuerySet["MemoryVector"].as_manager()
 
     def __str__(self) -> str:
         return f"{self.memory_id}/{self.passage} by {self.model_id}"

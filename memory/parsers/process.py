@@ -186,8 +186,6 @@ def _tell_reason(status: int, said: str) -> str:
     if status == -signal.SIGXCPU:
         return "cpu_time"
     # The system kills processes that take more memory than there is.
-    if status == -signal.SIGKILL or re.search(
-        r"MemoryError|memory allocation|[Oo]ut of memory|failed to map|Cannot allocate", said
-    ):
+    if status == -signal.SIGKILL or _MEMORY.search(said):
         return "memory"
     return "crashed"

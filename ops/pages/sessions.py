@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memory.errors import WindowUnavailable
 from memory.models import Condensation, Memory, Namespace, Session
 from memory.services.memories.retired import count_parts
+from memory.services.recall.window import read_window
 from memory.services.sessions import listing
 from memory.services.sessions.listing import Cursor, SessionEntry
 from memory.services.sessions.reset import Deleted
@@ -145,7 +146,7 @@ def _describe_coverage(session: Session) -> str:
 
 def _window(namespace: Namespace, session: str) -> list[WindowMessage] | None:
     try:
-        return listing.window_of(namespace.pk, session)
+        return read_window(namespace.pk, session)
     except WindowUnavailable:
         return None
 

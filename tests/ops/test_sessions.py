@@ -83,7 +83,7 @@ def test_a_session_without_redis_says_so(world, staff, monkeypatch):
     def away(*_):
         raise WindowUnavailable("away")
 
-    monkeypatch.setattr(page_of_sessions.listing, "window_of", away)
+    monkeypatch.setattr(page_of_sessions, "read_window", away)
     assert "Redis does not answer" in one(staff).content.decode()
     monkeypatch.setattr(reset.window, "exists", away)
     page = staff.get(f"{URL}reset/", {"ns": "harbour", "session": "night shift"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,6 @@ from memory.types import Scope
 
 PAGE = 500
 Line = dict[str, Any]
-ByMemory = dict[uuid.UUID, list[Line]]
 
 POLICY = ("version", "overrides", "reason", "updated_by", "updated_at")
 SESSION = ("name", "message_count", "first_message_at", "last_message_at", "audit_hidden_before")
@@ -300,8 +299,8 @@ def _cut(rows: models.QuerySet[Any], key: str) -> Iterator[list[Any]]:
         page = list(ordered.filter(**{f"{key}__gt": getattr(page[-1], key)})[:PAGE]) if len(page) == PAGE else []
 
 
-def _values(rows: Iterable[Any], columns: Sequence[str]) -> Iterator[Line]:
-    yield from rows.values(*columns) if isinstance(rows, models.QuerySet) else rows
+def _values(rows: models.QuerySet[Any], columns: Sequence[str]) -> Iterator[Line]:
+    yield from rows.values(*columns)
 
 
 def _pick(row: Any, columns: Sequence[str]) -> Line:

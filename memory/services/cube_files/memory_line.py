@@ -40,7 +40,6 @@ from memory.text.transcripts import MAX_TEXT_CHARS, UnreadableTurn, check_metada
 
 # The most terms by which a memory's retired statements are found.
 _MOST_TERMS = 5_000
-_LARGEST_LIST = 2**31 - 1
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ nothing twice.
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections import Counter
@@ -32,8 +31,6 @@ from memory.stores import model_calls
 from memory.text.facts import Fact, check_fact
 from memory.text.statements import Turn
 from memory.types import Scope
-
-log = logging.getLogger("memos.facts")
 
 # The new turns that the model reads at a time, the limit of their tokens, and the earlier turns shown as context.
 BATCH_TURNS = 12

@@ -56,15 +56,15 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True)
 class _Buffer:
-    """The unwritten requests of this process, and the locks of its thread. A forked process gets a new one."""
+    """The unwritten requests of this process, and the lock of its thread. A forked process gets a new one."""
 
     pid: int = 0
     waiting: deque[Recorded] = field(default_factory=lambda: deque(maxlen=MAX_BUFFERED))
-    starting: threading.Lock = field(default_factory=threading.Lock)
     writing: threading.Lock = field(default_factory=threading.Lock)
 
 
 _buffer = _Buffer()
+_starting = threading.Lock()
 
 
 def record(
@@ -87,14 +87,23 @@ def record(
 
 
 def _begin() -> None:
-    """Give this process a new buffer and thread: threads do not survive a fork, and locks may be held."""
+    """Give this process a new buffer and thread, for threads do not survive a fork."""
     global _buffer  # noqa: PLW0603 - one buffer a process
-    with _buffer.starting if _buffer.pid == 0 else threading.Lock():
+    with _starting:
         if _buffer.pid == os.getpid():
             return
         _buffer = _Buffer(pid=os.getpid())
         threading.Thread(target=_write_for_ever, name="request-log", daemon=True).start()
         atexit.register(flush)
+
+
+def _free_locks() -> None:
+    """Replace a lock that another thread may have held when this process was forked."""
+    global _starting  # noqa: PLW0603 - one lock a process
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_free_locks)
 
 
 def _write_for_ever() -> None:

@@ -14,8 +14,7 @@ from memory.enums import AuditEvent
 from memory.kinds import SESSION_PREFIX
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
 from memory.models.paging import page_of
-from memory.services.recall.window import read_window
-from memory.types import Access, Scope, WindowMessage
+from memory.types import Access, Scope
 
 # A position in the list: the last message's time, the namespace's id and the name.
 Cursor = tuple[datetime, int, str]
@@ -124,8 +123,3 @@ def _sum_tokens() -> Coalesce:
 def _find_summary() -> Coalesce:
     versions = Condensation.objects.filter(namespace_id=OuterRef("namespace_id"), session=OuterRef("name"))
     return Coalesce(Subquery(versions.order_by("-number").values("number")[:1]), 0)
-
-
-def window_of(namespace_id: int, session: str) -> list[WindowMessage]:
-    """Return the messages in a session's window, oldest first. Raises WindowUnavailable."""
-    return read_window(namespace_id, session)
