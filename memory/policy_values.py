@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 # A provider and a model, whose name may have slashes of its own.
 MODEL_NAME = re.compile(r"[a-z]{1,40}/[^\s/\x00-\x1f][^\s\x00-\x1f]{0,199}")
-# Leaving out what is below loses less than a point of R@10 on every set that it was measured on: docs/relevance.md.
+# Leaving out lower hits loses less than a point of R@10 on every measured set: docs/measure/what-it-gets-wrong.md.
 RELEVANCE_FLOOR = 0.04
 
 

@@ -2,7 +2,8 @@
 
 The score is a logistic regression over the words that both statements share, the words that mark a change, and their
 cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: for each feature one number, and
-one that is added for Chinese. They hold for cosines of the bundled model. docs/settling.md lists its errors.
+one that is added for Chinese. They hold for cosines of the bundled model.
+docs/measure/what-it-gets-wrong.md lists the errors.
 """
 
 from __future__ import annotations

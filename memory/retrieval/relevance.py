@@ -5,8 +5,8 @@ use absolute features. Answerability: how near the nearest memory is; how far it
 nearest of many always does; how much of the question's rare words one memory holds, out of how much there is; and among
 how many memories it was the best. The relevance of a hit: the same, and how near the hit itself is, which words it
 holds, its place, how far its score is behind the first, and how far the first is ahead. Logistic models (Platt 1999,
-"Probabilistic Outputs for Support Vector Machines") join them. docs/relevance.md describes their training data and
-their calibration.
+"Probabilistic Outputs for Support Vector Machines") join them. docs/relevance.md describes their training data,
+docs/measure/what-it-gets-wrong.md their calibration.
 """
 
 from __future__ import annotations

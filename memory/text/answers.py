@@ -2,7 +2,7 @@
 
 The rule: the informative sentences of the first memory that can be the answer are quoted. A further memory is quoted
 only for a part of the question that the earlier ones leave open, or where the first does not lead it. Only dates are
-reworded. docs/measure/answers.md measures the rule's errors.
+reworded. docs/measure/what-it-gets-wrong.md measures the rule's errors.
 """
 
 from __future__ import annotations
