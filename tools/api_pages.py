@@ -20,13 +20,15 @@ METHODS = ("get", "post", "put", "patch", "delete")
 DEPTH = 3
 # A schema that has a page of its own.
 EXPLAINED = {"Filter": "[filters](../filters.md)"}
+# In the search, guides come before these pages.
+_HEAD = "---\nsearch:\n  boost: 0.5\n---\n\n"
 
 Schema = dict[str, Any]
 
 
 def pages(schema: Schema) -> dict[str, str]:
     """Markdown by file name: a page for each tag of the schema, in its order, and `index.md`."""
-    listed = ["# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
+    listed = [f"{_HEAD}# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
     listed += ["| route | what it does |", "|---|---|"]
     routes: dict[str, list[str]] = {tag["name"]: [] for tag in schema.get("tags", ())}
     says = {tag["name"]: tag.get("description", "") for tag in schema.get("tags", ())}
@@ -38,7 +40,7 @@ def pages(schema: Schema) -> dict[str, str]:
         rows.setdefault(tag, []).append(f"| {link} | {_cell(operation.get('summary', ''))} |")
     listed += [row for tag in routes for row in rows.get(tag, ())]
     written = {
-        f"{_anchor(tag)}.md": f"# {tag}\n\n{says[tag]}.\n\n" if says.get(tag) else f"# {tag}\n\n" for tag in routes
+        f"{_anchor(tag)}.md": f"{_HEAD}# {tag}\n\n" + (f"{says[tag]}.\n\n" if says.get(tag) else "") for tag in routes
     }
     return {
         "index.md": "\n".join(listed) + "\n",
