@@ -26,7 +26,7 @@ def test_the_guide_is_readable_and_nothing_is_blocked(open_page):
         ("", "reset password", "Troubleshooting"),
         ("zh/", "删除", "彻底删除一个人"),
         ("zh/", "忘记一个人", "彻底删除一个人"),
-        ("zh/", "命名空间", "什么是命名空间"),
+        ("zh/", "命名空间", "命名空间、会话、说话人"),
     ],
 )
 def test_the_search_finds_pages(open_page, path, words, found):
