@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 # A provider and a model, whose name may contain slashes.
 MODEL_NAME = re.compile(r"[a-z]{1,40}/[^\s/\x00-\x1f][^\s\x00-\x1f]{0,199}")
-# Leaving out hits below this loses less than a point of R@10 on every measured data set: docs/relevance.md.
+# Leaving out hits below this loses less than a point of R@10 on every measured set: docs/measure/what-it-gets-wrong.md.
 RELEVANCE_FLOOR = 0.04
 
 

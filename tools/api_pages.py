@@ -16,17 +16,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference" / "routes"
 METHODS = ("get", "post", "put", "patch", "delete")
-# Objects within objects are shown down to here; those that hold themselves are shown once.
+# Nested objects are shown down to this depth; recursive ones are shown once.
 DEPTH = 3
-# A schema that has a page of its own.
+# Schemas with a separate page.
 EXPLAINED = {"Filter": "[filters](../filters.md)"}
+# Guides come before these pages in the search.
+_HEAD = "---\nsearch:\n  boost: 0.5\n---\n\n"
 
 Schema = dict[str, Any]
 
 
 def pages(schema: Schema) -> dict[str, str]:
-    """Markdown by file name: a page for each tag of the schema, in its order, and `index.md`."""
-    listed = ["# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
+    """Return Markdown by file name: a page for each tag of the schema, in its order, and `index.md`."""
+    listed = [f"{_HEAD}# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
     listed += ["| route | what it does |", "|---|---|"]
     routes: dict[str, list[str]] = {tag["name"]: [] for tag in schema.get("tags", ())}
     says = {tag["name"]: tag.get("description", "") for tag in schema.get("tags", ())}
@@ -38,7 +40,7 @@ def pages(schema: Schema) -> dict[str, str]:
         rows.setdefault(tag, []).append(f"| {link} | {_cell(operation.get('summary', ''))} |")
     listed += [row for tag in routes for row in rows.get(tag, ())]
     written = {
-        f"{_anchor(tag)}.md": f"# {tag}\n\n{says[tag]}.\n\n" if says.get(tag) else f"# {tag}\n\n" for tag in routes
+        f"{_anchor(tag)}.md": f"{_HEAD}# {tag}\n\n" + (f"{says[tag]}.\n\n" if says.get(tag) else "") for tag in routes
     }
     return {
         "index.md": "\n".join(listed) + "\n",
@@ -58,7 +60,7 @@ def _anchor(heading: str) -> str:
 
 
 def _route(heading: str, operation: Schema, schema: Schema) -> str:
-    """One route as Markdown: what it does, its parameters, its body and its answer."""
+    """Return one route as Markdown: what it does, its parameters, its body and its answer."""
     lines = [f"## `{heading}` {{ #{_anchor(heading)} }}", "", operation.get("summary", "")]
     if operation.get("description"):
         lines += ["", operation["description"]]
@@ -87,7 +89,7 @@ Field = tuple[str, Schema, bool, str]
 
 
 def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, ...] = ()) -> list[Field]:
-    """Fields of an object and of the objects within, as dotted names; `[]` after the name of a list."""
+    """Return the fields of an object and of nested objects, as dotted names; `[]` after the name of a list."""
     found: list[Field] = []
     schema = _resolve(schema, whole)
     for name, given in schema.get("properties", {}).items():
@@ -103,12 +105,12 @@ def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, 
 
 
 def _name(schema: Schema) -> str:
-    """The name of the schema that is referred to, empty for one that is written out."""
+    """Return the name of the referenced schema, empty for an inline one."""
     return str(_present(schema).get("$ref", "")).rpartition("/")[2]
 
 
 def _present(schema: Schema) -> Schema:
-    """What a value may be besides null, the first of several."""
+    """Return the first alternative of a value besides null."""
     for word in ("allOf", "oneOf", "anyOf"):
         if word in schema:
             return _present(next(one for one in schema[word] if one.get("type") != "null"))
@@ -129,7 +131,7 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def _resolve(schema: Schema, whole: Schema) -> Schema:
-    """The schema behind a reference, with what stands beside it; `nullable` where null is one of what it may be."""
+    """Resolve a reference and keep the keys next to it; `nullable` where null is an alternative."""
     present = _present(schema)
     found = whole["components"]["schemas"][_name(present)] if "$ref" in present else present
     beside = {name: value for name, value in schema.items() if name in ("default", "description")}
@@ -166,7 +168,7 @@ def _type(schema: Schema, whole: Schema) -> str:
 
 
 def _cell(text: str) -> str:
-    """As one cell of a table; the schema's own list of choices goes, for the type names them."""
+    """Format text as one table cell, without the schema's own list of choices, which the type names."""
     words = text.partition("* `")[0] if text.lstrip().startswith("* `") or "\n\n* `" in text else text
     return " ".join(words.split()).replace("|", "\\|")
 

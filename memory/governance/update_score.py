@@ -2,7 +2,8 @@
 
 The score is a logistic regression over the words that both statements share, the words that mark a change, and their
 cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: one number for each feature, and
-one that is added for Chinese. They apply to cosines of the bundled model. docs/settling.md lists its errors.
+one that is added for Chinese. They apply to cosines of the bundled model. docs/measure/what-it-gets-wrong.md
+lists its errors.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ estimates use absolute features. For answerability: the cosine of the nearest me
 (the nearest of many always has one), how many of the question's rare words one memory holds and how many the question
 has, and the number of memories. For the relevance of a hit: these, the hit's own cosine and words, its place, the
 distance of its score from the first, and the lead of the first. Logistic models (Platt 1999, "Probabilistic Outputs for
-Support Vector Machines") combine the features. docs/relevance.md describes their training data and calibration.
+Support Vector Machines") combine the features. docs/relevance.md describes their training data,
+docs/measure/what-it-gets-wrong.md their calibration.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The informative sentences of the first memory that can be the answer are quoted. Further memories are quoted only for a
 part of the question that is still open, or where they are nearly as good as the first. Only dates are reworded.
-docs/measure/answers.md measures the rule's errors.
+docs/measure/what-it-gets-wrong.md measures the rule's errors.
 """
 
 from __future__ import annotations

@@ -18,15 +18,16 @@ from tests.docs.pages import DOCS, ROOT, blocks
 from tests.providers.upstream import serving_upstream, streamed, whole
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
-# The programs of each page by the package that they use, and what runs them.
+# The programs of each API by the package that they use, and what runs them.
 PYTHON = {
-    "openai-clients": {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS},
-    "responses-and-messages": {"openai": CLIENTS, "agents": CLIENTS, "anthropic": CLIENTS},
+    "completions": {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS},
+    "responses": {"openai": CLIENTS, "agents": CLIENTS, "anthropic": CLIENTS},
 }
+GUIDE = (DOCS / "guides" / "openai-clients.md").read_text("utf-8").split("## Responses and Messages\n")
 PROGRAMS = {
-    (page, re.search(r"from (\w+)", block.text.replace("from openai import AsyncOpenAI", ""))[1]): block.text  # type: ignore[index]
-    for page in PYTHON
-    for block in blocks((DOCS / "guides" / f"{page}.md").read_text("utf-8"))
+    (api, re.search(r"from (\w+)", block.text.replace("from openai import AsyncOpenAI", ""))[1]): block.text  # type: ignore[index]
+    for api, part in zip(PYTHON, GUIDE, strict=True)
+    for block in blocks(part)
     if block.language == "python"
 }
 SECONDS = 500
@@ -54,11 +55,11 @@ def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable
     settings.MEMOS_LLM_MODEL = "smollm2"
     settings.MEMOS_LLM_TIMEOUT_SECONDS = SECONDS
 
-    def run_(page: str, name: str) -> str:
-        python = PYTHON[page][name]
+    def run_(api: str, name: str) -> str:
+        python = PYTHON[api][name]
         if not python.exists():
             pytest.skip(f"{name} is not installed: make install-clients")
-        program = PROGRAMS[page, name].replace("http://127.0.0.1:8000", live_server.url)
+        program = PROGRAMS[api, name].replace("http://127.0.0.1:8000", live_server.url)
         environment = {"PATH": os.environ["PATH"], "MEMOS_API_KEY": alice.token, "NO_PROXY": "127.0.0.1"}
         done = subprocess.run(
             [str(python), "-c", program],
@@ -91,11 +92,11 @@ def check_turns(request: pytest.FixtureRequest, tenant: Any, session: str, *, pa
 
 
 def test_the_guide_has_a_program_for_each():
-    assert set(PROGRAMS) == {(page, name) for page, names in PYTHON.items() for name in names}
+    assert set(PROGRAMS) == {(api, name) for api, names in PYTHON.items() for name in names}
 
 
 def test_openai(request, run, alice):
-    printed = run("openai-clients", "openai")
+    printed = run("completions", "openai")
 
     said = Memory.objects.in_scope(alice.scope).get(text="My cat is called Luna.")
     # The window has told both turns: `memory_ids` names them.
@@ -106,12 +107,12 @@ def test_openai(request, run, alice):
 
 @pytest.mark.parametrize(("name", "pairs"), [("langchain_openai", 2), ("agents", 1)])
 def test_packages_that_build_on_it(request, run, alice, name, pairs):
-    assert run("openai-clients", name).strip()
+    assert run("completions", name).strip()
     check_turns(request, alice, "cats", pairs=pairs)
 
 
 def test_responses(request, run, alice):
-    printed = run("responses-and-messages", "openai")
+    printed = run("responses", "openai")
 
     # The talk goes on in the session of the response, whose turns the model is told as messages.
     assert "in: user:ann\ndimensions: " in printed
@@ -124,6 +125,6 @@ def test_responses(request, run, alice):
 
 @pytest.mark.parametrize(("name", "session", "pairs"), [("agents", "cats", 1), ("anthropic", "user:ann", 2)])
 def test_packages_that_speak_responses_and_messages(request, run, alice, name, session, pairs):
-    printed = run("responses-and-messages", name)
+    printed = run("responses", name)
     assert printed.endswith("models: ['llamacpp/smollm2']\n" if name == "anthropic" else "\n")
     check_turns(request, alice, session, pairs=pairs)

@@ -1,5 +1,5 @@
 """Runs the guides about clients in environments that their own install lines make. `make clients` does it, and writes
-which versions ran into docs/guides/clients.md and its twin; other runs compare that table with the guides."""
+which versions ran into docs/guides/frameworks.md and its twin; other runs compare that table with the guides."""
 
 from __future__ import annotations
 
@@ -10,27 +10,23 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, blocks
-from tests.sdk.conftest import EXTRAS, SILENT
+from tests.docs.install_lines import GUIDES, Guide, list_guides
+from tests.docs.pages import ROOT
+from tests.sdk.conftest import SILENT
 
-GUIDES = DOCS / "guides"
-TABLES = (GUIDES / "clients.md", GUIDES / "clients.zh.md")
+TABLES = (GUIDES / "frameworks.md", GUIDES / "frameworks.zh.md")
 SECONDS = 900
-_INSTALL = re.compile(r"\b(pip|npm) install (?!-r)([^`\n]+)")
 _ROW = re.compile(r"^\| \[[^\]]+\]\(([^)]+)\) \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 _VERSIONS = """
 import sys
 from importlib.metadata import version
 print(", ".join(f"{name} {version(name)}" for name in sys.argv[1:]))
 """
-_LANGUAGES = {"pip": "python", "npm": "js"}
 # A page may also show programs that do without the package: other tests run those.
 _IMPORTED = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 _MODULES = """
@@ -38,51 +34,6 @@ import sys
 from importlib.metadata import packages_distributions
 print(*(name for name, owners in packages_distributions().items() if set(owners) & set(sys.argv[1:])))
 """
-
-
-@dataclass(frozen=True)
-class Guide:
-    """One install line of a page, and the programs of its language, each with what it prints."""
-
-    page: Path
-    tool: str
-    arguments: str
-    programs: tuple[tuple[str, str], ...]
-
-    @property
-    def link(self) -> str:
-        return self.page.relative_to(GUIDES).as_posix()
-
-    @property
-    def line(self) -> str:
-        return f"{self.tool} install {self.arguments}"
-
-    def list_packages(self) -> list[str]:
-        """Names what the line installs; of the client for Python, the frameworks of the extra as well."""
-        names = []
-        for argument in shlex.split(self.arguments):
-            extra = re.fullmatch(r"\./sdk/python(?:\[([\w-]+)\])?", argument)
-            wanted = ["memos-client", *(EXTRAS[extra[1]] if extra[1] else ())] if extra else [argument]
-            names += [re.split(r"[\[<>=@]", name)[0] for name in wanted]
-        return list(dict.fromkeys(names))
-
-
-def list_guides() -> list[Guide]:
-    found = []
-    for page in sorted(GUIDES.rglob("*.md")):
-        if page.name.endswith(".zh.md") or page in TABLES:
-            continue
-        text = page.read_text("utf-8")
-        pairs = list(pairwise(blocks(text)))
-        for tool, arguments in _INSTALL.findall(text):
-            programs = tuple(
-                (program.text, shown.text)
-                for program, shown in pairs
-                if program.language == _LANGUAGES[tool] and shown.language == "text"
-            )
-            if programs:
-                found.append(Guide(page, tool, arguments, programs))
-    return found
 
 
 def read_rows(page: Path) -> dict[tuple[str, str], str]:
@@ -95,13 +46,20 @@ def write_row(guide: Guide, versions: str) -> None:
     for page in TABLES:
         rows = {**read_rows(page), (guide.link, guide.line): versions}
         lines = [
-            f"| [{Path(link).stem}]({link}) | `{line}` | {said} |"
+            f"| [{name_of(link)}]({link}) | `{line}` | {said} |"
             for (link, line), said in sorted(rows.items())
             if (link, line) in known
         ]
-        kept = [line for line in page.read_text("utf-8").split("\n") if not _ROW.match(line)]
-        head = next(number for number, line in enumerate(kept) if line.startswith("|---")) + 1
-        page.write_text("\n".join([*kept[:head], *lines, *kept[head:]]), encoding="utf-8")
+        text = page.read_text("utf-8").split("\n")
+        first = next(number for number, line in enumerate(text) if _ROW.match(line))
+        kept = [line for line in text if not _ROW.match(line)]
+        page.write_text("\n".join([*kept[:first], *lines, *kept[first:]]), encoding="utf-8")
+
+
+def name_of(link: str) -> str:
+    """The framework of a link to a section of the frameworks, else the page."""
+    path, _, anchor = link.partition("#")
+    return anchor if path == TABLES[0].name else Path(path).stem
 
 
 def run(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> str:

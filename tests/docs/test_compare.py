@@ -22,6 +22,24 @@ def test_every_row_has_a_cell_for_each_project(name):
     assert empty == []
 
 
+@pytest.mark.parametrize(("name", "head"), [("compare.md", "Read"), ("compare.zh.md", "所读版本")])
+def test_every_column_names_a_version_and_the_date_it_was_read(name, head):
+    [row] = re.findall(rf"^\| {head} \| (.+) \|$", (DOCS / name).read_text("utf-8"), re.MULTILINE)
+    cells = row.split(" | ")
+
+    assert len(cells) == PROJECTS
+    assert [cell for cell in cells if not re.search(r"\d+\.\d+.*\d{4}-\d\d-\d\d$", cell)] == []
+
+
+@pytest.mark.parametrize("name", ["compare.md", "compare.zh.md"])
+def test_every_feature_of_memos_leads_to_a_page(name):
+    """A cell of MemOS links to the page that holds it, or says that MemOS does not do it."""
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (DOCS / name).read_text("utf-8"), re.MULTILINE)
+    plain = [head for head, cell in rows if "](" not in cell and not re.match(r"no\b|否", cell)]
+
+    assert set(plain) <= {"Read", "What it is", "Licence", "所读版本", "是什么", "许可证", "---"}
+
+
 @pytest.mark.parametrize("name", ["compare.md", "compare.zh.md"])
 def test_the_tests_that_are_named_exist(name):
     text = (DOCS / name).read_text("utf-8")

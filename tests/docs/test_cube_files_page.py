@@ -1,4 +1,4 @@
-"""The page about cubes as files shows what its commands print."""
+"""The page about export and cube files shows what its commands print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.services.tenancy.namespaces import scope_for
 from memory.types import NewMemory, system_access
 from tests.docs.pages import DOCS, blocks
 
-PAGE = DOCS / "guides" / "cube-files.md"
+PAGE = DOCS / "guides" / "export.md"
 
 
 @pytest.mark.django_db

@@ -58,4 +58,4 @@ def test_panels_do_not_overlap_and_have_titles():
 
 
 def test_the_page_names_the_file():
-    assert "deploy/grafana/memos.json" in (DOCS / "operate" / "telemetry.md").read_text("utf-8")
+    assert "deploy/grafana/memos.json" in (DOCS / "operate" / "monitoring.md").read_text("utf-8")

@@ -14,7 +14,7 @@ from memory.enums import FileRefusal
 from tests.docs.pages import DOCS, blocks
 from tests.parsers import made_files
 
-PAGE = (DOCS / "guides" / "read-files.md").read_text("utf-8")
+PAGE = (DOCS / "guides" / "documents.md").read_text("utf-8")
 # Told elsewhere on the page, or by their own words.
 ELSEWHERE = {"unsupported", "mislabelled", "gate", "refused", "parser_missing", "ocr_missing"}
 

@@ -15,7 +15,7 @@ from memory.enums import EventType
 from memory.services.webhooks import deliver
 from tests.docs.pages import DOCS, blocks
 
-PAGE = DOCS / "guides" / "webhooks.md"
+PAGE = DOCS / "guides" / "connect.md"
 
 
 def code(containing: str) -> str:

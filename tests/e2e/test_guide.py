@@ -14,12 +14,20 @@ def test_the_guide_is_readable_and_nothing_is_blocked(open_page):
 
     page.get_by_role("heading", name="MemOS", level=1).wait_for()
     page.locator("label[for=__palette_1]:not([hidden]), label[for=__palette_0]:not([hidden])").first.click()
-    page.goto(page.url + "guides/why-not/")
+    page.goto(page.url + "guides/console/")
     page.get_by_role("heading", name="Why did this not come back?").wait_for()
 
 
 @pytest.mark.parametrize(
-    ("path", "words", "found"), [("", "erase", "Erase a person"), ("zh/", "删除", "彻底删除一个人")]
+    ("path", "words", "found"),
+    [
+        ("", "erase", "Erase a person"),
+        ("", "forget a person", "Erase a person"),
+        ("", "reset password", "Troubleshooting"),
+        ("zh/", "删除", "彻底删除一个人"),
+        ("zh/", "忘记一个人", "彻底删除一个人"),
+        ("zh/", "命名空间", "命名空间、会话、说话人"),
+    ],
 )
 def test_the_search_finds_pages(open_page, path, words, found):
     page = open_page(f"/guide/{path}")

@@ -23,7 +23,7 @@ from tests.docs.pages import DOCS, blocks
 
 pytestmark = pytest.mark.django_db
 
-GUIDE = (DOCS / "guides" / "mcp.md").read_text("utf-8")
+GUIDE = (DOCS / "guides" / "coding-agents.md").read_text("utf-8")
 URL = "http://127.0.0.1:8000/mcp"
 
 

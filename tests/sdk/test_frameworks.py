@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, blocks, name_of
+from tests.docs.install_lines import Guide, list_guides
 from tests.sdk.conftest import EXTRAS, PROGRAMS
 
-PAGES = DOCS / "guides" / "frameworks"
+# A section of docs/guides/frameworks.md each.
+GUIDES = {guide.extra: guide for guide in list_guides() if guide.extra}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,12 +21,11 @@ def test_a_framework_with_its_adapter(run_framework: Callable[[str], str], progr
     run_framework(program.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("page", [PAGES / f"{extra}.md" for extra in EXTRAS], ids=name_of)
-def test_the_programs_of_its_guide_print_what_the_guide_shows(run_framework: Callable[[str], str], page: Path):
-    found = blocks(page.read_text("utf-8"))
-    programs = [(one, shown) for one, shown in pairwise(found) if one.language == "python"]
+def test_each_adapter_has_a_section():
+    assert set(GUIDES) == set(EXTRAS)
 
-    assert programs
-    for program, shown in programs:
-        assert shown.language == "text"
-        assert run_framework(program.text) == shown.text
+
+@pytest.mark.parametrize("guide", GUIDES.values(), ids=list(GUIDES))
+def test_the_programs_of_its_guide_print_what_the_guide_shows(run_framework: Callable[[str], str], guide: Guide):
+    for program, shown in guide.programs:
+        assert run_framework(program) == shown

@@ -11,7 +11,7 @@ import pytest
 from memory.models import Memory
 from tests.docs.pages import DOCS, ROOT, blocks
 
-PAGE = DOCS / "guides" / "hindsight.md"
+GUIDE = (DOCS / "guides" / "existing-clients.md").read_text("utf-8").partition("## hindsight's clients\n")[2]
 PYTHON = ROOT / ".venv-clients" / "bin" / "python"
 
 pytestmark = [
@@ -33,7 +33,7 @@ def run(program: str, url: str, key: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_guides_program(live_server: Any, make_tenant: Any):
     tenant = make_tenant("launch")
-    program, printed = [block.text for block in blocks(PAGE.read_text("utf-8")) if block.language in ("python", "text")]
+    program, printed = [block.text for block in blocks(GUIDE) if block.language in ("python", "text")]
     done = run(program, live_server.url, tenant.token)
 
     assert done.returncode == 0, done.stderr
