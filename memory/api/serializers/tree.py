@@ -12,10 +12,10 @@ from memory.services.tree.browse import CHILDREN, NodeShown
 
 
 class TreeListingSerializer(serializers.Serializer):
-    """Which part of the tree."""
+    """The part of the tree to list."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
-    # DRF takes the fields off the class, so they do not hide what Field calls so.
+    # DRF removes declared fields from the class, so they do not hide attributes of Field.
     parent = serializers.UUIDField(  # type: ignore[assignment]
         required=False, default=None, help_text="The node of a session: its topics; without it, the sessions"
     )
@@ -31,7 +31,7 @@ class TreeListingSerializer(serializers.Serializer):
 
 
 class TreePageSerializer(serializers.Serializer):
-    """Whose node, and which of its memories."""
+    """The namespace of the node, and a page of its memories."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50, help_text="Memories of a page")
@@ -100,7 +100,7 @@ class TreeNodeSerializer(serializers.Serializer):
 
 
 def node_to_dict(node: NodeShown) -> dict[str, Any]:
-    """A node as clients see it."""
+    """Return a node in the form for clients."""
     return {
         "id": str(node.id),
         "parent_id": str(node.parent) if node.parent else None,

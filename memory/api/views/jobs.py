@@ -20,7 +20,7 @@ from memory.services.jobs import manage
 
 
 class JobViewSet(MemosViewSet):
-    """Background jobs: what they do, and what becomes of those that failed."""
+    """Background jobs: their state, and the replay or discarding of those that failed."""
 
     required_scope = {
         "recent": AccessScope.READ,

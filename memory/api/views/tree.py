@@ -30,7 +30,7 @@ Children = Mapping[uuid.UUID, tuple[Sequence[NodeShown], uuid.UUID | None]]
 
 
 class TreeViewSet(MemosViewSet):
-    """The tree of a namespace: sessions, their topics, and what belongs to them."""
+    """The tree of a namespace: its sessions, their topics, and the memories in them."""
 
     required_scope = {"list": AccessScope.READ, "retrieve": AccessScope.READ, "rebuild": AccessScope.WRITE}
     shared_actions = frozenset({"list", "retrieve"})
