@@ -16,16 +16,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference" / "routes"
 METHODS = ("get", "post", "put", "patch", "delete")
-# Objects within objects are shown down to here; those that hold themselves are shown once.
+# Nested objects are shown down to this depth, and recursive ones once.
 DEPTH = 3
-# A schema that has a page of its own.
+# Schemas that have a separate page.
 EXPLAINED = {"Filter": "[filters](../filters.md)"}
 
 Schema = dict[str, Any]
 
 
 def pages(schema: Schema) -> dict[str, str]:
-    """Markdown by file name: a page for each tag of the schema, in its order, and `index.md`."""
+    """Return Markdown by file name: `index.md`, and a page for each tag of the schema, in order."""
     listed = ["# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
     listed += ["| route | what it does |", "|---|---|"]
     routes: dict[str, list[str]] = {tag["name"]: [] for tag in schema.get("tags", ())}
@@ -58,7 +58,7 @@ def _anchor(heading: str) -> str:
 
 
 def _route(heading: str, operation: Schema, schema: Schema) -> str:
-    """One route as Markdown: what it does, its parameters, its body and its answer."""
+    """Return Markdown for a route: its summary, parameters, body and answer."""
     lines = [f"## `{heading}` {{ #{_anchor(heading)} }}", "", operation.get("summary", "")]
     if operation.get("description"):
         lines += ["", operation["description"]]
@@ -87,7 +87,7 @@ Field = tuple[str, Schema, bool, str]
 
 
 def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, ...] = ()) -> list[Field]:
-    """Fields of an object and of the objects within, as dotted names; `[]` after the name of a list."""
+    """List the fields of an object and of nested objects by dotted names, with `[]` after the name of a list."""
     found: list[Field] = []
     schema = _resolve(schema, whole)
     for name, given in schema.get("properties", {}).items():
@@ -103,12 +103,12 @@ def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, 
 
 
 def _name(schema: Schema) -> str:
-    """The name of the schema that is referred to, empty for one that is written out."""
+    """Return the name of the referenced schema, or "" for an inline schema."""
     return str(_present(schema).get("$ref", "")).rpartition("/")[2]
 
 
 def _present(schema: Schema) -> Schema:
-    """What a value may be besides null, the first of several."""
+    """Return the first alternative of a schema that is not null."""
     for word in ("allOf", "oneOf", "anyOf"):
         if word in schema:
             return _present(next(one for one in schema[word] if one.get("type") != "null"))
@@ -129,7 +129,7 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def _resolve(schema: Schema, whole: Schema) -> Schema:
-    """The schema behind a reference, with what stands beside it; `nullable` where null is one of what it may be."""
+    """Return the schema with its reference resolved and its own description. `nullable`: whether null is allowed."""
     present = _present(schema)
     found = whole["components"]["schemas"][_name(present)] if "$ref" in present else present
     beside = {name: value for name, value in schema.items() if name in ("default", "description")}
@@ -166,7 +166,7 @@ def _type(schema: Schema, whole: Schema) -> str:
 
 
 def _cell(text: str) -> str:
-    """As one cell of a table; the schema's own list of choices goes, for the type names them."""
+    """Return the text for a table cell, without the schema's list of choices, which the type column shows."""
     words = text.partition("* `")[0] if text.lstrip().startswith("* `") or "\n\n* `" in text else text
     return " ".join(words.split()).replace("|", "\\|")
 
