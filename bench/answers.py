@@ -69,12 +69,12 @@ def main() -> None:
 
 
 def content_words(text: str) -> set[str]:
-    """The stems of the words of `text` that are no stop words."""
+    """Return the stems of the words in `text` that are not stop words."""
     return {_stemmer.stemWord(word) for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in STOP_WORDS}
 
 
 def measure_share(gold: str, answer: str) -> float:
-    """The share (0..1) of the content words of `gold` that `answer` has; 1 where there are none."""
+    """Return the share (0..1) of the content words of `gold` that `answer` has; it is 1 if `gold` has none."""
     wanted = content_words(gold)
     return len(wanted & content_words(answer)) / len(wanted) if wanted else 1.0
 
@@ -86,7 +86,7 @@ def _take_vectors_away() -> None:
 
 
 def _ask(history: dict) -> Iterator[answer_histories.Score]:
-    """The questions of a history, each asked as `POST /v1/answer` asks it where it names no budget."""
+    """Ask the questions of a history as `POST /v1/answer` does without a budget; yield their scores."""
     from memory.api.serializers.answer import QUOTED_TOKENS  # noqa: PLC0415
     from memory.services.answers.answer import answer  # noqa: PLC0415
     from memory.services.answers.sources import AnswerTerms  # noqa: PLC0415

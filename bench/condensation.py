@@ -1,14 +1,14 @@
 #!/usr/bin/env python
-"""Measures the extractive cards: what of a session they keep for their tokens, and how near they are to summaries.
+"""Measures the extractive cards: what they keep of a session for their tokens, and how close they are to summaries.
 
     .venv/bin/python bench/condensation.py --sessions sessions.jsonl --dialogues dev.jsonl
 
-`--sessions`: JSON lines as of LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for each
-speaker [fact, "D<session>:<turn>"] with the turns that the fact comes from, counted from 1. Kept is the share of these
-turns that the card quotes. `--dialogues`: as of DialogSum, with `dialogue` (a turn a line) and `summary`; the figures
-are ROUGE-1, -2 and -L (F1, stemmed). Every text may take `--share` of the tokens of all turns; it is counted as an
-agent is handed it, heading, labels and dates included, and so are the turns that the baselines take whole. `json` is
-what the stored card costs, `rolled` a card that takes in `--batch` turns at a time.
+`--sessions` takes JSON lines made from LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for
+each speaker [fact, "D<session>:<turn>"] with the turns that the fact comes from, counted from 1. Measured is the share
+of these turns that the card quotes. `--dialogues` takes lines made from DialogSum, with `dialogue` (a turn per line)
+and `summary`; the figures are ROUGE-1, -2 and -L (F1, stemmed). Every text may take `--share` of the tokens of all
+turns. Texts are counted as an agent gets them, including heading, labels and dates, and so are the turns that the
+baselines take whole. `json` is the cost of the stored card, `rolled` a card that takes in `--batch` turns at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEPT = ("kept", "precision", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A session: its `lines` as an agent is told them, its turns, those worth keeping (by place), and a summary."""
+    """A session: its `lines` as an agent gets them, its turns, the indices of those worth keeping, and a summary."""
 
     group: str
     lines: list[str]
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an agent is handed for a case: which turns it tells of, the text and its tokens, and those of its JSON."""
+    """The text that an agent gets for a case, its tokens and those of its JSON, and the turns that it covers."""
 
     turns: frozenset[int]
     text: str
@@ -65,7 +65,7 @@ class Told:
 
 
 def sessions(path: Path) -> list[Case]:
-    """The sessions of a file that have observations."""
+    """Read the sessions of a file that have observations."""
     cases = []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -80,7 +80,7 @@ def sessions(path: Path) -> list[Case]:
 
 
 def dialogues(path: Path) -> list[Case]:
-    """The dialogues of a file, with their summaries."""
+    """Read the dialogues of a file, with their summaries."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     lines = [[turn for turn in row["dialogue"].split("\n") if turn.strip()] for row in rows]
     return [
@@ -97,7 +97,7 @@ def _case(group: str, lines: Sequence[str], wanted: frozenset[int], summary: str
 
 
 def whole_turns(case: Case, order: Sequence[int], budget: int) -> Told:
-    """As many whole turns, in that order of preference, as fit under the heading."""
+    """Return the whole turns that fit under the heading, in the given order of preference."""
     spent, taken = count_tokens(HEADING), set()
     for place in order:
         cost = count_tokens(case.lines[place])
@@ -108,7 +108,7 @@ def whole_turns(case: Case, order: Sequence[int], budget: int) -> Told:
 
 
 def card(case: Case, budget: int | None, *, batch: int = 0) -> Told:
-    """The card of the case, with the default budget if there is none; with `batch`, rolled on so many turns at once."""
+    """Return the card of the case, with the default budget if `budget` is None. It takes in `batch` turns at once."""
     built: dict[str, Any] | None = None
     size = batch or len(case.turns)
     for start in range(0, len(case.turns), size):
@@ -131,7 +131,7 @@ def baselines(case: Case, budget: int) -> Iterator[tuple[str, Told]]:
 
 
 def score_kept(case: Case, told: Told) -> list[float]:
-    """Share of the wanted turns that are told, of the told ones that are wanted, and tokens as a share of all."""
+    """Return the share of wanted turns that are covered, of covered ones that are wanted, and of the tokens."""
     hits = len(case.wanted & told.turns)
     return [hits / len(case.wanted), hits / max(1, len(told.turns)), told.tokens / case.tokens]
 
@@ -142,7 +142,7 @@ def rouge(case: Case, told: Told, scorer: RougeScorer) -> list[float]:
 
 
 def measure(cases: Sequence[Case], share: float, batch: int, score: Callable[[Case, Told], list[float]]) -> dict:
-    """The mean scores of the baselines and of the card, by name."""
+    """Return the mean scores of the baselines and of the card, by name."""
     found: dict[str, list[list[float]]] = {}
     for case in cases:
         budget = int(case.tokens * share)
@@ -171,7 +171,7 @@ def report_sessions(cases: Sequence[Case], share: float, batch: int, scorer: Rou
 
 
 def _lead(rows: dict[str, list[float]]) -> float:
-    """What the card keeps, divided by what the best baseline does."""
+    """Return how much the card keeps relative to the best baseline."""
     return rows["card"][0] / max(values[0] for name, values in rows.items() if name.endswith("turns"))
 
 

@@ -58,7 +58,7 @@ def _measure(folder: Path, *, kind: str, show: bool) -> None:
 
 
 def _contradictions(folder: Path, kind: str) -> dict[str, list[frozenset[str]]]:
-    """The evidence of each contradiction, by group."""
+    """Return the evidence of each contradiction, by group."""
     evidence: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
         question, document, grade = line.split("\t")[:3]
@@ -73,7 +73,7 @@ def _contradictions(folder: Path, kind: str) -> dict[str, list[frozenset[str]]]:
 
 
 def _flags(scope, *, show: bool) -> list[Flag]:
-    """The pairs of documents that wait for a person because one contradicts the other."""
+    """Return the pairs of documents whose contradiction awaits a person's decision."""
     from memory.enums import LinkKind  # noqa: PLC0415
     from memory.models import MemoryLink  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def _flags(scope, *, show: bool) -> list[Flag]:
 
 
 def is_found(evidence: Collection[str], flags: Collection[Flag]) -> bool:
-    """Whether a flag joins two documents of the evidence, or has its only one."""
+    """Return whether a flag joins two documents of the evidence, or contains its only one."""
     return any(len(flag & frozenset(evidence)) >= min(2, len(evidence)) for flag in flags)
 
 

@@ -1,9 +1,10 @@
-"""What a round trip of a cube takes: seconds and bytes of a dump and of a load, and whether search answers the same.
+"""Measures a round trip of a cube: seconds and bytes of a dump and of a load, and whether search gives the same
+answers.
 
     .venv/bin/python bench/cube_files.py --memories 100000
 
-On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched by
-comparing every vector, and then by HNSW indexes (of large namespaces only).
+It uses the database of DATABASE_URL, which should be a disposable one: two namespaces stay in it. Both are searched by
+comparing every vector, and then by HNSW indexes (only large namespaces have them).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ QUESTIONS = 200
 
 
 def fill(scope: Scope, memories: int, seed: int) -> None:
-    """Turns of sessions, each of its own words and numbers."""
+    """Ingest turns of many sessions, each with different words and numbers."""
     dice = random.Random(seed)
     for first in range(0, memories, 500):
         batch = [
@@ -68,7 +69,7 @@ def fill(scope: Scope, memories: int, seed: int) -> None:
 
 
 def _make_filler(dice: random.Random) -> str:
-    """Words that make memories differ: of equally far ones the search may take these or those."""
+    """Return random words that make memories differ, because a search may return equally distant ones in any order."""
     return " ".join(
         "".join(dice.choice("bdfgklmnprstvz") + dice.choice("aeiou") for _ in range(3))
         for _ in range(dice.randrange(3, 30))
@@ -76,9 +77,8 @@ def _make_filler(dice: random.Random) -> str:
 
 
 def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
-    """Prints of how many questions the two namespaces answer the same texts in the same order with the same scores; and
-    how much of the answers they share, 0 to 1.
-    """
+    """Print for how many questions the two namespaces return the same texts in the same order with the same scores, and
+    how much of the answers they share, from 0 to 1."""
     caches.forget_all()
     dice = random.Random(seed)
     equal, shared = 0, 0.0
@@ -92,7 +92,7 @@ def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
 
 
 def ask(scope: Scope, question: str) -> list[tuple[str, float]]:
-    """Texts and scores of the ten best."""
+    """Return the texts and scores of the ten best hits."""
     found = search(scope, Ask(text=question, top_k=10, now=START + timedelta(days=400), dry_run=True))
     return [(hit.text, round(hit.score, 5)) for hit in found.hits]
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python
-"""Measures what reading files takes: seconds, CPU seconds and memory of the process that reads, and what bombs cost.
+"""Measures parsing of files: seconds, CPU seconds and memory of the process that parses them, and the cost of file
+bombs.
 
     python bench/documents.py
 
-Needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is read three times; the times
-are the middle ones, the memory the most. Prints one line of JSON for each file. Linux only: memory and time of the
+It needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is parsed three times; the
+times are medians, the memory is the maximum. Prints one line of JSON for each file. Linux only: memory and time of the
 process are read from /proc while it runs.
 """
 
@@ -31,7 +32,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watched:
-    """Looks at a process every few milliseconds as long as it is there."""
+    """Samples a process every few milliseconds while it exists."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -54,7 +55,7 @@ class Watched:
 
 
 def measure(name: str, content: bytes, folder: Path) -> dict[str, object]:
-    """What reading the file takes, and how it ends."""
+    """Return the cost of parsing the file, and the outcome."""
     path = folder / "sent"
     path.write_bytes(content)
     seconds, cpu, peak, ended = [], [], 0, ""

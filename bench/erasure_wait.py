@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Measure how long erasures wait to be begun while the workers have short and long work.
+"""Measures how long erasures wait to begin while the workers have short and long work.
 
     python bench/erasure_wait.py --erasures 20
 
-Starts a MemOS of its own, queues an import of many turns (long work) and stores turns of many sessions (summaries and
+It starts a separate MemOS, queues an import of many turns (long work) and stores turns of many sessions (summaries and
 settling: short work), then erases a session every second. Prints one JSON object: seconds from the request of an
-erasure until its job began and until it was finished, and the most jobs that waited meanwhile.
+erasure until its job began and until it was finished, and the greatest number of jobs that waited meanwhile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def call(server: WholeServer, path: str, body: Any = None) -> Any:
 
 
 def load(server: WholeServer) -> None:
-    """Gives the workers long and short work."""
+    """Give the workers long and short work."""
     lines = "".join(f"[2026-05-08] - {text}\n" for text in turns(LONG_TURNS))
     call(server, "/v1/imports", {"namespace": "long", "text": lines})
     for session in range(SHORT_SESSIONS):

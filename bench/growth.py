@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Compares two servers, one with many more memories: queries and ingests over HTTP by turns, and what they cost.
+"""Compares two servers, one with many more memories: queries and ingests over HTTP, alternating, and their cost.
 
     MEMOS_DATA_DIR=/tmp/small MEMOS_PORT=8078 .venv/bin/python bench/growth.py --other /tmp/large --other-port 8077
 
-Both were filled by `bench/scale.py`, the larger from a copy of the smaller one's folder, so that the same namespaces
-with the same memories are in both. Each question goes to both, one right after the other, and the order changes: other
-work on the machine meets both alike, and the ratio is what to read. Processor's time is that of all processes of a
-server, PostgreSQL's too, less what they take while nobody asks. Prints a line a size and one JSON object.
+Both were filled by `bench/scale.py`, the larger from a copy of the smaller one's folder, so that both have the same
+namespaces with the same memories. Each question goes to both servers in direct succession, in changing order. Other
+load on the machine affects both alike, so read the ratio. CPU time is that of all processes of a server including
+PostgreSQL's, less what they use when idle. Prints a line for each size and one JSON object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# Sets Django up, for the first of the two.
+# This import sets Django up for the first of the two servers.
 from bench.scale import QUESTION_WORDS
 
 # isort: split
@@ -43,14 +43,14 @@ NAMESPACES = {**{f"scale-{size}-0": size for size in SIZES}, "scale-filler-0": 8
 ROUNDS = 6
 EACH = 8
 IDLE_SECONDS = 30
-# Longer than a server takes to load the namespaces that it holds in memory.
+# This is longer than a server takes to load the namespaces that it keeps in memory.
 LOADING_SECONDS = 20
 COSTED = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A running server: its folder, port and a key that reaches all namespaces."""
+    """A running server: its folder, its port, and a key that reaches all namespaces."""
 
     folder: Path
     port: int
@@ -61,7 +61,7 @@ class Node:
         return Client(f"http://127.0.0.1:{self.port}", self.key)
 
     def read_seconds(self) -> dict[str, float]:
-        """Processor's seconds that its processes have taken so far: of PostgreSQL, and of all others."""
+        """Return the CPU seconds that its processes have used so far: PostgreSQL, and all others."""
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
         taken = {"postgres": 0.0, "memos": 0.0}
         for process in (supervisor, *supervisor.children(recursive=True)):
@@ -70,12 +70,12 @@ class Node:
                 part = "postgres" if process.name() == "postgres" else "memos"
             except psutil.NoSuchProcess:
                 continue
-            # A child that has ended counts for its parent.
+            # A child that has ended counts towards its parent.
             taken[part] += times.user + times.system + times.children_user + times.children_system
         return taken
 
     def read_blocks(self) -> int:
-        """Pages of 8 kB that PostgreSQL has looked at so far, in its buffers or not."""
+        """Return the number of 8 kB pages that PostgreSQL has read so far, from its buffers or not."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
@@ -83,7 +83,7 @@ class Node:
         return int(rows[0][0])
 
     def read_megabytes(self) -> dict[str, float]:
-        """Memory (PSS) of its processes, by what they are."""
+        """Return the memory (PSS) of its processes in megabytes, by kind."""
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
         found: dict[str, float] = {}
         for process in (supervisor, *supervisor.children(recursive=True)):
@@ -96,7 +96,7 @@ class Node:
         return {name: round(megabytes) for name, megabytes in found.items()}
 
     def read_bytes(self) -> dict[str, list[float]]:
-        """By table: bytes a memory of rows (with what is stored beside them), and of indexes; those of 1 and more."""
+        """Return by table the bytes per memory of rows, including TOAST, and of indexes, if they are 1 or more."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             [memories] = connection.execute("SELECT sum(memories)::bigint FROM memory_namespacestat").fetchone() or (0,)
             rows = connection.execute(
@@ -113,7 +113,7 @@ class Node:
         return {"memories": [memories], "all tables": total, "a pack": [round(packs[1] / max(packs[0], 1))], **kept}
 
     def read_job_seconds(self) -> dict[str, float]:
-        """Seconds that the last runs of each kind of background work took, the median; those of a tenth and more."""
+        """Return the median seconds of the last runs of each kind of background work, if 0.1 or more."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT kind, "
@@ -134,9 +134,9 @@ def ingest(node: Client, namespace: str, text: str) -> float:
 
 
 def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
-    """Milliseconds by namespace, at each server; the ratio of the medians, and those of each round.
+    """Return milliseconds by namespace at each server, the ratio of the medians, and those of each round.
 
-    A question that one of the two could not answer in time is left out, and counted there.
+    A question that one of the two could not answer in time is left out and counted.
     """
     ended = {name: [0, 0] for name in [*NAMESPACES, "ingest"]}
     taken = {name: [[], []] for name in [*NAMESPACES, "ingest"]}  # type: dict[str, list[list[list[float]]]]
@@ -156,7 +156,8 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
                     except SystemExit as refused:
                         _say(f"{name}: {refused}")
                         ended[name][place] += 1
-                # The first of a round find caches as the round before left them.
+                # The first calls of a round are not counted, because they find the caches as the previous round left
+                # them.
                 if number >= 0 and all(pair):
                     for place in (0, 1):
                         rounds[place].append(pair[place])
@@ -179,7 +180,7 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
 
 
 def warm_up(clients: list[Client], texts: list[str]) -> None:
-    """Asks each question once: what it reads is in memory then, as on a server that has been at work."""
+    """Ask each question once, so that the data it reads is in memory, as on a server that has run for a while."""
     for name in NAMESPACES:
         for client in clients:
             for text in texts:
@@ -191,7 +192,7 @@ def warm_up(clients: list[Client], texts: list[str]) -> None:
 
 
 def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
-    """Of one query at each size and of one ingest: the processor's milliseconds, and the pages looked at."""
+    """Return the CPU milliseconds and the pages read for a query at each size and for an ingest."""
     client, costs = node.client, {}
 
     def count(seconds: float) -> dict[str, float]:
@@ -209,7 +210,7 @@ def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
                 _ = ingest(client, "scale-growth", text) if name == "ingest" else ask(client, name, text)
             except SystemExit as refused:
                 _say(f"{name}: {refused}")
-        # PostgreSQL says what a connection has looked at when that has been quiet for a moment.
+        # PostgreSQL reports a connection's statistics only when it has been quiet for a moment.
         time.sleep(2)
         after = count(time.monotonic())
         passed = after["clock"] - before["clock"]
@@ -224,7 +225,7 @@ def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
 
 
 def issue(folder: Path) -> str:
-    """A key for the server of the folder, made by its own management command."""
+    """Return a key for the server of the folder, issued by its own management command."""
     command = [sys.executable, "manage.py", "issue_api_key", "growth", "--all-namespaces", "--requests-per-minute", "0"]
     environment = {**os.environ, "MEMOS_DATA_DIR": str(folder)}
     root = Path(__file__).resolve().parents[1]

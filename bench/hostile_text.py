@@ -70,7 +70,7 @@ KINDS: dict[str, str] = {
 
 
 def whole_document(text: str) -> None:
-    """What a request does with a document's text before it asks for vectors."""
+    """Process a document's text as a request does before it asks for vectors."""
     judge(text)
     for start, end, heading in chunks(text, markdown=True):
         part = text[start:end]
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def make(kind: str, chars: int) -> str:
-    """A text of that kind, exactly so long."""
+    """Return a text of that kind with exactly `chars` characters."""
     piece = KINDS[kind]
     return (piece * (chars // len(piece) + 1))[:chars]
 

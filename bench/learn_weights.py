@@ -3,13 +3,14 @@
 
     .venv/bin/python bench/learn_weights.py --sets sets/one sets/two:fact,event
 
-Each question is asked of scratch namespaces as an evaluation asks it, by the product's own code; what its arms and
-signals say of every candidate is kept, and the weights are fitted (`listwise.py`) with cross-validation over groups.
-Printed are R@10 and MRR in percent, always of questions that the weights were not learned from, and the weights. The
-figures are of the first stage: restatements, variety and a reranker come after it. The arms weigh what they weigh now:
-meaning and words are learned as factors of it, relative to that of meaning. `dated` speaks, as in the product, for the
-best by all others; these, and what neighbours and sessions lend, follow the weights that are in use now. After a large
-change of weights run it again.
+Each question is asked in scratch namespaces as in an evaluation, by the product's own code. The values of the arms and
+signals for every candidate are recorded, and the weights are fitted (`listwise.py`) with cross-validation over groups.
+
+Prints the weights, and R@10 and MRR in percent, always for questions that the weights were not learned from. The
+figures are of the first stage: restatements, variety and a reranker come after it. The current weights of the arms are
+kept: meaning and words are learned as factors of them, relative to that of meaning. `dated` applies, as in the product,
+to the best by all other signals; these, and what neighbours and sessions contribute, depend on the current weights. Run
+it again after a large change of weights.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHIPPED = "as shipped"
 
 @dataclass(frozen=True, slots=True)
 class Learnable:
-    """A dataset's questions, and R@10 and MRR of each [questions, 2] as it is ranked now and by each arm alone."""
+    """A dataset's questions, with R@10 and MRR of each [questions, 2] in the current ranking and by each arm alone."""
 
     name: str
     asked: list[Asked]
@@ -94,7 +95,7 @@ def _documents(scope) -> dict:
 
 
 def _ask(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
-    """The candidates as the product ranks them, those whose texts it read first; and their scores by each arm alone."""
+    """Return the candidates in the product's ranking, those whose texts it read first, and the scores of each arm."""
     from memory.enums import ARMS  # noqa: PLC0415
     from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
     from memory.retrieval.pipeline import first_stage  # noqa: PLC0415
@@ -140,7 +141,7 @@ def _report(sets: Sequence[Learnable]) -> None:
 
 
 def _training_parts(sets: Sequence[Sequence[Asked]]) -> Iterator[list[list[Asked]]]:
-    """For each fold, the questions of every set that are not in it."""
+    """Yield for each fold the questions of every set that are not in it."""
     numbers = [folds(asked, count=FOLDS, seed=SEED) for asked in sets]
     for fold in range(FOLDS):
         yield [
@@ -150,7 +151,7 @@ def _training_parts(sets: Sequence[Sequence[Asked]]) -> Iterator[list[list[Asked
 
 
 def _cross_validate(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.ndarray]:
-    """R@10 and MRR of each question by weights of `columns` that were learned without its fold."""
+    """Return R@10 and MRR of each question by weights of `columns` that were learned without its fold."""
     learned = []
     for part in _training_parts(sets):
         weights = np.zeros(sets[0][0].features.shape[1])
@@ -164,7 +165,7 @@ def _cross_validate(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.
 
 
 def _leave_one_out(sets: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
-    """The same by weights that were learned from the other sets only."""
+    """Return R@10 and MRR of each question by weights that were learned from the other sets only."""
     if len(sets) < 2:
         return [np.full((1, 2), np.nan)]
     figures = []

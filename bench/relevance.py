@@ -1,23 +1,23 @@
 #!/usr/bin/env python
-"""Learns the constants of `memory/retrieval/relevance.py`; reports how well answerability tells and how well the
-relevance of hits is calibrated.
+"""Learns the constants of `memory/retrieval/relevance.py`, and reports how well answerability separates questions and
+how well the relevance of hits is calibrated.
 
     .venv/bin/python bench/relevance.py --sets sets/one sets/two --keep /somewhere/asked --curve curve.svg
 
 Each set has the form of `manage.py evaluate`. Every namespace (group) is asked its own questions and foreign ones: of
-other groups of its set (where it has GROUPS or more), of other sets in the same language, and in another language.
-Foreign questions that are worded like one of its own are left out. The namespaces of `small_namespaces/` are two more
-sets of SMALL the weight, of which one half is learned from and the other measured. `--keep` writes what each set gave
-to a file of that folder, and reads the file when it is there: learning again takes seconds.
+other groups of its set (if it has GROUPS or more), of other sets in the same language, and in another language. Foreign
+questions that are worded like one of its own are left out. The namespaces of `small_namespaces/` are two more sets of
+weight SMALL; one half is learned from and the other measured. `--keep` stores the results of each set in a file of that
+folder and reuses the file if it exists, so that learning again takes seconds.
 
-Two models are learned, every set with the same weight. Answerability: judged evidence among the best TOP hits of own
-questions against all hits of foreign ones, half of the weight for either; hits that nobody judged are left out. The
-relevance of a hit: all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a hit that nobody
-judged is no evidence. Names of speakers in foreign questions are replaced by those of the namespace, or the name alone
-would tell them. Where all namespaces of a set are asked the same (`--alike`), they answer each other's questions: these
-are measured and not learned from. Printed are, with constants learned without the set that is measured, and as shipped:
-AUROC of the answerability, own questions against each kind of foreign ones; own and foreign questions below a floor;
-for the relevance of hits what share of those from SURE on and up to UNSURE is evidence; and a table of reliability.
+Two models are learned, with every set weighing the same. Answerability: judged evidence among the best TOP hits of own
+questions against all hits of foreign ones, half of the weight each; hits without a judgement are left out. Relevance of
+a hit: all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; hits without a judgement count as
+no evidence. Names of speakers in foreign questions are replaced by those of the namespace, because otherwise the name
+alone would give them away. If all namespaces of a set are asked the same (`--alike`), they answer each other's
+questions, so these are measured and not learned from. Prints, with constants learned without the measured set and with
+those shipped: AUROC of the answerability, own questions against each kind of foreign ones; own and foreign questions
+below a floor; the share of evidence among hits with relevance from SURE on and up to UNSURE; and a reliability table.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ FOREIGN = {SAME: 0.5, OTHER: 0.4, LANGUAGE: 0.1}
 GROUPS = 3
 TOP = 10
 SEED = 20
-# What a set of small namespaces weighs of another set.
+# Weight of a set of small namespaces relative to another set.
 SMALL = 0.5
-# What own questions weigh of all, where the relevance of hits is learned.
+# Share of own questions in the total weight when the relevance of hits is learned.
 OWN_SHARE = 0.7
 SURE, UNSURE = 0.8, 0.2
 FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
@@ -56,9 +56,12 @@ FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as a namespace answered it: `evidence` is that of `retrieval.relevance`, `hits` are what each shows
-    (`HitEvidence`) and whether it is judged relevant, best first; `relevant`: how many memories of the namespace are;
-    `half`: of the small namespaces and histories, LEARN or REPORT."""
+    """A question as a namespace answered it.
+
+    `evidence` has the values of `retrieval.relevance`. `hits` are the values of each hit (`HitEvidence`) and whether it
+    is judged relevant, best first. `relevant` is the number of relevant memories in the namespace. `half` is LEARN or
+    REPORT for small namespaces and histories.
+    """
 
     set: str
     kind: str
@@ -70,12 +73,12 @@ class Asked:
 
     @property
     def learned(self) -> bool:
-        """Whether constants may be learned from it."""
+        """Return whether constants may be learned from it."""
         return self.half != small_namespaces.REPORT
 
     @property
     def measured(self) -> bool:
-        """Whether it counts in the figures."""
+        """Return whether it counts in the figures."""
         return self.half != small_namespaces.LEARN
 
 
@@ -159,7 +162,7 @@ def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int
 
 
 def _swap_speakers(text: str, speakers: Sequence[str], known: Sequence[str]) -> str:
-    """`text` with one of `speakers` for each of the `known` that it names, the same for the same."""
+    """Replace each of the `known` names in `text` by one of `speakers`, the same name always by the same one."""
     if not speakers:
         return text
     named = re.compile(r"\b(?:" + "|".join(map(re.escape, known)) + r")\b")
@@ -218,7 +221,7 @@ def _ask_histories(folder: Path) -> list[Asked]:
 
 
 def _by_language(pools: dict[str, list[str]], name: str, own: set[str]) -> dict[bool, list[str]]:
-    """Questions of the other sets: those in the language of the set's own (True), and the rest."""
+    """Return questions of the other sets: those in the same language as this set (True), and the rest."""
     from memory.text.analysis import cjk_share  # noqa: PLC0415
 
     chinese = np.mean([cjk_share(text) for text in sorted(own)]) > 0.3
@@ -231,7 +234,7 @@ def _by_language(pools: dict[str, list[str]], name: str, own: set[str]) -> dict[
 
 
 def _without_evidence(folder: Path) -> dict[str, list[str]]:
-    """By group, the questions of the set that no judgement names."""
+    """Return by group the questions of the set that have no judgement."""
     judged = {line.split("\t")[0] for line in (folder / "qrels.tsv").read_text().splitlines()}
     found: dict[str, list[str]] = {}
     for one in _read(folder / "queries.jsonl"):
@@ -267,9 +270,12 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `of_hit` [hits, 9]
-    (of its `features_of_all` and `own_features`), `row` (the question's place), `evidence` (judged relevant, of an own
-    question)."""
+    """All hits of all questions as arrays.
+
+    `features` [hits, 5] are from `AnswerEvidence.features`, `of_hit` [hits, 9] from its `features_of_all` and
+    `own_features`. `row` is the index of the question. `evidence` is whether the hit is judged relevant to an own
+    question.
+    """
 
     asked: Sequence[Asked]
     features: np.ndarray
@@ -278,11 +284,11 @@ class Table:
     evidence: np.ndarray
 
     def of(self, keep: Callable[[Asked], bool]) -> np.ndarray:
-        """Which questions are so."""
+        """Return for which questions the predicate holds."""
         return np.array([keep(one) for one in self.asked])
 
     def best(self, relevance: np.ndarray) -> np.ndarray:
-        """The answer's relevance of each question; 0 without a hit."""
+        """Return the relevance of each question's answer, 0 without a hit."""
         best = np.zeros(len(self.asked))
         np.maximum.at(best, self.row, relevance)
         return best
@@ -304,8 +310,11 @@ def _table(asked: Sequence[Asked]) -> Table:
 
 
 def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
-    """Each hit's weight, 0 where its question is no `part`: sets alike (small namespaces SMALL), evidence half, a
-    question's evidence once, foreign kinds as FOREIGN says."""
+    """Return the weight of each hit, 0 if its question is not in `part`.
+
+    All sets weigh the same (small namespaces SMALL), evidence counts half, a question's evidence once, and foreign
+    kinds have the weights in FOREIGN.
+    """
     weights = np.zeros(len(table.row))
     for name in sets:
         of_set = table.of(lambda one, name=name: one.set == name and part(one))[table.row]
@@ -325,8 +334,10 @@ def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -
 
 
 def _hit_weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
-    """Each hit's weight where the relevance of hits is learned, 0 where its question is no `part`: sets alike (small
-    namespaces SMALL), the hits of own questions OWN_SHARE."""
+    """Return the weight of each hit for learning the relevance of hits, 0 if its question is not in `part`.
+
+    All sets weigh the same (small namespaces SMALL), and the hits of own questions have OWN_SHARE.
+    """
     weights = np.zeros(len(table.row))
     for name in sets:
         for is_own, share in ((True, OWN_SHARE), (False, 1 - OWN_SHARE)):
@@ -338,14 +349,14 @@ def _hit_weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A logistic model of all sets, and what models say that were learned without the set of each hit."""
+    """A logistic model of all sets, and predictions for each hit by models that were learned without its set."""
 
     coefficients: np.ndarray
     left_out: np.ndarray
 
 
 def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Callable[..., np.ndarray]) -> Learned:
-    """Learns from `features` [hits, features] with the weights that `weigh` gives the hits of some sets."""
+    """Learn from `features` [hits, features]; `weigh` returns the weights of the hits of some sets."""
 
     def learn(names: Sequence[str]) -> np.ndarray:
         weights = weigh(names)
@@ -355,7 +366,7 @@ def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Calla
     left_out = np.zeros(len(table.row))
     for name in sets:
         those = table.of(lambda one, name=name: one.set == name)
-        # Of a set with halves one is left out already.
+        # A set with halves already leaves one of them out.
         is_halved = any(one.half for one in table.asked if one.set == name)
         rows = those[table.row]
         left_out[rows] = predict(learn(sets if is_halved else [one for one in sets if one != name]), features[rows])
@@ -363,12 +374,12 @@ def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Calla
 
 
 def predict(coefficients: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """What a logistic model says; the first of its `coefficients` is the intercept."""
+    """Return the probabilities of a logistic model. The first of its `coefficients` is the intercept."""
     return 1 / (1 + np.exp(-(coefficients[0] + features @ coefficients[1:])))
 
 
 def never_rising(values: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Each hit's value or the least of those before it, of the same question (`row`)."""
+    """Return each hit's value, but at most the least of the previous values of the same question (`row`)."""
     found = values.copy()
     for place in range(1, len(found)):
         if row[place] == row[place - 1]:

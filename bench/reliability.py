@@ -1,5 +1,4 @@
-"""Logistic regression with weights, the area under the ROC curve, and a reliability curve as SVG: numbers in, numbers
-out."""
+"""Weighted logistic regression, the area under the ROC curve, and a reliability curve as SVG, all on plain arrays."""
 
 from __future__ import annotations
 
@@ -12,8 +11,10 @@ STEPS = 50
 
 
 def fit_logistic(features: np.ndarray, wanted: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Intercept and coefficients of `features` [rows, features] for the probability of `wanted` (bool), by Newton's
-    method; the features are standardised for the little L2 that keeps it stable."""
+    """Return the intercept and the coefficients of `features` [rows, features] for the probability of `wanted` (bool).
+
+    They are fitted by Newton's method. The features are standardised for the small L2 penalty that keeps it stable.
+    """
     weights = weights / weights.sum()
     mean = weights @ features
     spread = np.sqrt(weights @ (features - mean) ** 2) + 1e-9
@@ -30,8 +31,11 @@ def fit_logistic(features: np.ndarray, wanted: np.ndarray, weights: np.ndarray) 
 
 
 def rank_area(high: np.ndarray, low: np.ndarray) -> float:
-    """The chance that one of `high` exceeds one of `low`, equals counting half (the area under the ROC curve); nan
-    where one is empty."""
+    """Return the probability that one of `high` exceeds one of `low`, with ties counting half: the area under the ROC
+    curve.
+
+    It is nan if one of them is empty.
+    """
     if not len(high) or not len(low):
         return float("nan")
     ordered = np.sort(low)
@@ -41,7 +45,7 @@ def rank_area(high: np.ndarray, low: np.ndarray) -> float:
 
 
 def draw(points: Sequence[tuple[float, float]]) -> str:
-    """The curve of (said, seen) pairs, both 0..1, with the diagonal on which they would be equal."""
+    """Draw the curve of (predicted, observed) pairs, both 0..1, with the diagonal on which they would be equal."""
     side, edge = 320, 40
 
     def at(said: float, seen: float) -> str:

@@ -1,18 +1,19 @@
 #!/usr/bin/env python
-"""Loads a whole server of its own for an hour with 20 mixed requests a second and watches its memory and latency.
+"""Loads a separate, complete server for an hour with 20 mixed requests a second and observes its memory and latency.
 
     python bench/soak.py --minutes 60 --out soak.jsonl
 
-Requests are sent when they are due, whether or not earlier ones have been answered, and latency counts from then: a
-server that stalls is not spared. They are spread over several hundred namespaces, as many as it takes for none to grow
-beyond what one user's agent remembers in months; facts are taken back and replaced, so that the worker has to settle,
-condense and index all the time. Each minute: resident (RSS) and proportional (PSS) memory by role, errors by kind,
-latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
-too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
-what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
-Linux hands out page by page as they are first used, is shown beside it. `turns`: how many wait to be read
-for names or to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the
-end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no more and more turns.
+Requests are sent when they are due, whether or not earlier ones were answered, and latency counts from then, so that a
+server that stalls is not spared. They are spread over several hundred namespaces, enough that none outgrows what one
+user's agent remembers in months. Facts are taken back and replaced, so that the worker has to settle, condense and
+index all the time. Each minute it reports resident (RSS) and proportional (PSS) memory by role, errors by kind, latency
+by kind of request, and the machine's load, because other work shows in the latencies. If that leaves the server too
+little, so that MOST_WAITING requests wait here, further ones are not sent but counted (`unsent`). Growth is that of
+memory private to the processes (PSS without shared memory); PostgreSQL's shared buffers, a cache of fixed size that
+Linux allocates page by page on first use, are shown separately. `turns` is the number of turns that wait to be read for
+names or to be compared, from /metrics. Linux only (smaps_rollup). Aims: no error, memory at the end ≤ 5 % larger than
+after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, and a number of waiting turns that
+does not keep growing.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 CITIES_ZH = "上海 北京 广州 成都 杭州 南京 西安 武汉 青岛 厦门".split()
 NAMES_ZH = "王芳 李雷 张敏 刘洋 陈静 赵磊 孙丽 周强".split()
 
-# Kind of request and its share.
+# Kinds of requests and their shares.
 MIX = {
     "ingest": 34,
     "batch": 5,
@@ -75,7 +76,7 @@ FIRST_MINUTES = 10
 
 
 def turn_text(chance: random.Random) -> str:
-    """One turn of a conversation: small news, facts that later ones replace, one in four in Chinese."""
+    """Return a turn of a conversation: small news, facts that later ones replace, one in four in Chinese."""
     pick = chance.choice
     number = chance.randrange(100_000)
     frames = (
@@ -95,7 +96,7 @@ def turn_text(chance: random.Random) -> str:
 
 
 def question(chance: random.Random) -> str:
-    """What someone might ask about it."""
+    """Return a question about such turns."""
     pick = chance.choice
     frames = (
         lambda: f"Where does {pick(NAMES)} live?",
@@ -109,7 +110,7 @@ def question(chance: random.Random) -> str:
 
 @dataclass
 class Tenant:
-    """A namespace and how far its conversation is."""
+    """A namespace and the progress of its conversation."""
 
     name: str
     turns: int = 0
@@ -127,7 +128,7 @@ class Tenant:
 
 
 class Traffic:
-    """Makes requests of the mix; the same sequence for the same seed."""
+    """Makes requests of the mix, in the same sequence for the same seed."""
 
     def __init__(self, namespaces: int, seed: int) -> None:
         self.tenants = [Tenant(f"soak-{number:03}") for number in range(namespaces)]
@@ -149,7 +150,7 @@ class Traffic:
         return {"items": items}
 
     def make(self) -> tuple[str, str, str, Any, Tenant]:
-        """(kind, method, path, body, tenant)."""
+        """Return (kind, method, path, body, tenant)."""
         chance = self._chance
         [kind] = chance.choices(list(MIX), weights=list(MIX.values()))
         [tenant] = chance.choices(self.tenants, weights=self._weights)
@@ -186,7 +187,7 @@ class Traffic:
 
 
 class Minute:
-    """What happened in one minute."""
+    """The results of one minute."""
 
     def __init__(self) -> None:
         self.latencies: dict[str, list[float]] = {}
@@ -210,11 +211,11 @@ class Senders:
         self._due.put((due, request))
 
     def is_behind(self) -> bool:
-        """Whether so many requests wait that another would only wait as well."""
+        """Return whether so many requests wait that another would only wait as well."""
         return self._due.qsize() >= MOST_WAITING
 
     def count_answered(self) -> int:
-        """Requests of this minute that have an answer."""
+        """Return the number of requests of this minute that were answered."""
         with self._lock:
             return sum(len(values) for values in self._minute.latencies.values())
 
@@ -261,7 +262,7 @@ def _describe_error(answer: bytes) -> str:
 
 
 def memory_of(process: psutil.Process) -> Counter[str]:
-    """MiB: rss, pss, and the parts of pss (anon, file, shmem)."""
+    """Return MiB of a process: rss, pss, and the parts of pss (anon, file, shmem)."""
     text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     kib = {name: int(value) for name, value in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
     parts = {"rss": "Rss", "pss": "Pss", "anon": "Pss_Anon", "file": "Pss_File", "shmem": "Pss_Shmem"}
@@ -269,9 +270,9 @@ def memory_of(process: psutil.Process) -> Counter[str]:
 
 
 def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
-    """Sums of `memory_of` by role, with the count of processes; `all` is everything together.
+    """Sum `memory_of` by role, with the count of processes; `all` is the total.
 
-    PostgreSQL's processes count as one role: which of them is said to hold a shared page changes all the time.
+    PostgreSQL's processes count as one role, because the one to which a shared page is attributed changes all the time.
     """
     found: dict[str, Counter[str]] = {}
     for role, processes in server.by_role().items():
@@ -279,7 +280,7 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
             try:
                 sizes = memory_of(process)
             except (FileNotFoundError, ProcessLookupError, KeyError):
-                # It has ended since it was listed.
+                # The process has ended since it was listed.
                 continue
             whole = "postgres" if role.startswith("post") else role
             for name in (whole, "all"):
@@ -290,7 +291,7 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
 
 
 def count_waiting_turns(server: WholeServer) -> int:
-    """Returns how many turns wait for background work."""
+    """Return how many turns wait for background work."""
     with urllib.request.urlopen(f"{server.url}/metrics", timeout=REQUEST_SECONDS) as answer:
         text = answer.read().decode()
     [turns] = re.findall(r"^memos_turns_waiting (\S+)", text, re.MULTILINE)
@@ -298,12 +299,12 @@ def count_waiting_turns(server: WholeServer) -> int:
 
 
 def own(sizes: Mapping[str, float]) -> float:
-    """MiB that processes have for themselves."""
+    """Return the MiB that are private to the processes."""
     return sizes["pss"] - sizes["shmem"]
 
 
 def spread(latencies: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Count, p50 and p99 in milliseconds by kind, and of all."""
+    """Return count, p50 and p99 in milliseconds by kind, and of all."""
     together = {**latencies, "all": [value for values in latencies.values() for value in values]}
     return {
         kind: {
@@ -322,7 +323,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs the load; one row a minute, written to `options.out` as they come."""
+    """Run the load; return a row for each minute. Rows are also written to `options.out` as they come."""
     traffic = Traffic(options.namespaces, options.seed)
     senders = Senders(server.port, server.key)
     for tenant in traffic.tenants:
@@ -372,7 +373,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
 
 
 def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> None:
-    """Prints growth by role after the first ten minutes, the ratio of the p99, and the errors."""
+    """Print growth by role after the first ten minutes, the ratio of the p99, and the errors."""
     first = rows[min(FIRST_MINUTES, len(rows)) - 1]["memory"]
     last = rows[-1]["memory"]
     print("\nMemory (MiB)           first   last   growth   processes")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Measures how long streams of answers delay a plain query, on a whole server of its own.
+"""Measures how much streamed answers delay a plain query, on a separate, complete server.
 
     python bench/streams.py [--streams 24] [--seconds 20]
 
-A chat model of ours says a word every quarter of a second. Queries are asked one after the other, without streams and
-with so many open, by turns. Prints one JSON object: milliseconds, and megabytes that each web process has for itself
-(USS).
+A fake chat model sends a word every quarter of a second. Queries are asked one after the other, alternately without
+streams and with `--streams` open ones. Prints one JSON object: milliseconds, and megabytes that are private to each web
+process (USS).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class SlowModel(BaseHTTPRequestHandler):
             time.sleep(WORD_SECONDS)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Suppress the log."""
 
 
 def post(server: WholeServer, path: str, body: dict[str, Any]) -> http.client.HTTPResponse:
-    """The answer, to be read."""
+    """Send a request; return the answer, still to be read."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
     connection.request("POST", path, json.dumps(body), headers)
@@ -61,7 +61,7 @@ def post(server: WholeServer, path: str, body: dict[str, Any]) -> http.client.HT
 
 
 def fill(server: WholeServer) -> None:
-    """Remembers FACTS facts."""
+    """Store FACTS facts."""
     texts = [f"Engineer {number} reviews migration {number} before release {number}." for number in range(FACTS)]
     items = [{"namespace": "bench", "session_id": "s", "text": text} for text in texts]
     answer = post(server, "/v1/ingest/batch", {"items": items})
@@ -71,7 +71,7 @@ def fill(server: WholeServer) -> None:
 
 
 class Streams:
-    """So many streams, each begun anew when it has ended."""
+    """Keeps `count` streams open, starting a new one whenever one ends."""
 
     def __init__(self, server: WholeServer, count: int) -> None:
         self._server, self._count = server, count
@@ -100,7 +100,7 @@ class Streams:
 
 
 def query(server: WholeServer, seconds: float) -> list[float]:
-    """Milliseconds of queries asked one after the other."""
+    """Return the milliseconds of queries asked one after the other."""
     took, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
         began = time.perf_counter()
@@ -113,12 +113,12 @@ def query(server: WholeServer, seconds: float) -> list[float]:
 
 
 def describe(took: list[float]) -> dict[str, float]:
-    """Their median, their slowest, and how many."""
+    """Return the median, the slowest, and the count."""
     return {"p50": round(statistics.median(took), 1), "worst": round(max(took), 1), "count": len(took)}
 
 
 def own_megabytes(server: WholeServer) -> list[float]:
-    """What each process of the web server has for itself, the largest first."""
+    """Return the megabytes private to each process of the web server, the largest first."""
     web = server.by_role()["web worker"]
     return sorted((round(process.memory_full_info().uss / 1e6, 1) for process in web), reverse=True)
 

@@ -1,6 +1,6 @@
-"""A whole MemOS of its own, as `make run` starts it, for measurements that load it or do it harm.
+"""Runs a separate, complete MemOS as `make run` does, for measurements that load or harm it.
 
-Supervisor, web server, worker, PostgreSQL and Valkey live in a scratch folder; every process is known by its role.
+Supervisor, web server, worker, PostgreSQL and Valkey run in a scratch folder. Every process is known by its role.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 
-# By the words of a process's command line; the first that fits.
+# Roles by words of a process's command line; the first match counts.
 _ROLES = (
     ("valkey-server", "valkey"),
     ("granian", "web"),
@@ -31,10 +31,10 @@ _ROLES = (
 
 
 class WholeServer:
-    """Starts it, names its processes, stops it.
+    """Starts a server, names its processes, and stops it.
 
-    `settings` are added to the environment of all processes of MemOS; what MEMOS_ variables the caller has is not
-    inherited. `key` is the API key that the first start made.
+    `settings` are added to the environment of all processes of MemOS; the caller's MEMOS_ variables are not inherited.
+    `key` is the API key that the first start made.
     """
 
     def __init__(self, folder: Path, **settings: str) -> None:
@@ -59,7 +59,7 @@ class WholeServer:
         return self.folder / "supervisor.log"
 
     def launch(self) -> None:
-        """Starts the supervisor without waiting; what is printed goes to `log_file`."""
+        """Start the supervisor without waiting. Its output goes to `log_file`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
@@ -73,7 +73,7 @@ class WholeServer:
             )
 
     def start(self) -> None:
-        """Starts it and waits until it is up. Raises RuntimeError with the end of its log when it does not come."""
+        """Start the server and wait until it is up. Raises RuntimeError with the end of its log if it fails."""
         before = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.launch()
         deadline = time.monotonic() + START_SECONDS
@@ -88,11 +88,11 @@ class WholeServer:
         raise RuntimeError("the server did not start:\n" + self.log_file.read_text("utf-8", "replace")[-3000:])
 
     def is_running(self) -> bool:
-        """Whether the supervisor is."""
+        """Return whether the supervisor runs."""
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """As Ctrl-C does; by force after STOP_SECONDS."""
+        """Stop the server as Ctrl-C does, and by force after STOP_SECONDS."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -104,7 +104,7 @@ class WholeServer:
             self._process.wait()
 
     def processes(self) -> list[psutil.Process]:
-        """Supervisor and all below it, as far as they are still there."""
+        """Return the supervisor and all its descendants that still exist."""
         if self._process is None:
             return []
         try:
@@ -114,8 +114,8 @@ class WholeServer:
             return []
 
     def by_role(self) -> dict[str, list[psutil.Process]]:
-        """Processes by role: supervisor, web master, web worker, worker main, worker guard, worker part (those that
-        the guard starts), valkey, postmaster, postgres backend (one a connection), postgres helper."""
+        """Return the processes by role: supervisor, web master, web worker, worker main, worker guard, worker part
+        (started by the guard), valkey, postmaster, postgres backend (one per connection), postgres helper."""
         found: dict[str, list[psutil.Process]] = {}
         processes = self.processes()
         roles: dict[int, str] = {}
@@ -128,12 +128,12 @@ class WholeServer:
         return found
 
     def urls(self) -> dict[str, str]:
-        """DATABASE_URL and REDIS_URL of its servers. Raises OSError while they are not up."""
+        """Return DATABASE_URL and REDIS_URL of its servers. Raises OSError while they are not up."""
         state = json.loads((self.folder / "runtime.json").read_text("utf-8"))
         return {name: state[name] for name in ("DATABASE_URL", "REDIS_URL")}
 
     def manage(self, *arguments: str, seconds: float = 600) -> subprocess.CompletedProcess[str]:
-        """A management command against this server."""
+        """Run a management command against this server."""
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -146,7 +146,7 @@ class WholeServer:
 
 
 def _role(process: psutil.Process, roles: dict[int, str]) -> str:
-    """`roles`: those of the processes above it. Raises psutil.NoSuchProcess."""
+    """Return the role of a process; `roles` has those of its ancestors. Raises psutil.NoSuchProcess."""
     parent = roles.get(process.ppid(), "")
     if parent == "postmaster":
         is_backend = "[local]" in " ".join(process.cmdline())

@@ -1,10 +1,11 @@
 """Histories of 10 to 80 turns, and questions with what a right answer to each contains.
 
 Their author did not know the code. They are in English, Chinese and both, in the first and the third person. DEV is for
-finding out what goes wrong; of UNSEEN only figures are printed, so that no rule is made for it. `turns` have
-`id`, `session`, `role`, `speaker`, `text` and `time`. `questions` have `contains` (each entry is in a right answer; of
-a list one of the alternatives), `gold` (the turns that hold the answer) and `type`; those of the type NEVER_SAID are
-close to what was said and have no answer. `questions_dev.jsonl` has 510 more to the histories of DEV, by other writers.
+finding faults; of UNSEEN only figures are printed, so that no rule is made for it. `turns` have `id`, `session`,
+`role`, `speaker`, `text` and `time`. `questions` have `contains` (a right answer has each entry, or one of the
+alternatives if the entry is a list), `gold` (the turns that hold the answer) and `type`. Questions of the type
+NEVER_SAID are close to the history and have no answer. `questions_dev.jsonl` has 510 further questions to the histories
+of DEV, by other writers.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The result of one question: whether the answer `contains` all that was asked, whether the `first` hit does,
-    whether it was `refused`, and how many lines are `unrelated`: they hold nothing of it and quote no turn that does.
+    """The result of one question.
+
+    `contains`: the answer has everything that was asked. `first`: the first hit has it. `refused`: there is no answer.
+    `unrelated`: the number of lines that contain nothing of it and quote no turn that does.
     """
 
     type: str
@@ -41,13 +44,13 @@ class Score:
 
 
 def histories(half: str) -> Iterator[dict]:
-    """The histories of one half, in the order of their names."""
+    """Yield the histories of one half, sorted by name."""
     for path in sorted(Path(__file__).parent.glob(f"*_{half}_*.json")):
         yield json.loads(path.read_text(encoding="utf-8"))
 
 
 def more_questions() -> dict[str, list[dict]]:
-    """Reads the further questions to the histories of DEV, by the history's name; their type is MORE or NEVER_SAID."""
+    """Read the further questions to the histories of DEV, by the history's name. Their type is MORE or NEVER_SAID."""
     found: dict[str, list[dict]] = {}
     for line in (Path(__file__).parent / "questions_dev.jsonl").read_text(encoding="utf-8").splitlines():
         question = json.loads(line)
@@ -57,7 +60,7 @@ def more_questions() -> dict[str, list[dict]]:
 
 
 def score(question: dict, lines: Sequence[Line], first_hit: str) -> Score:
-    """Score `lines` as the answer to a question of a history; no lines are a refusal."""
+    """Score `lines` as the answer to a question of a history. No lines mean a refusal."""
     wanted = [[entry] if isinstance(entry, str) else entry for entry in question["contains"]]
 
     def holds(text: str, entry: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Ways to write a text so that a rule does not read it and a model does."""
+"""Ways to disguise a text so that rules do not recognise it but a model still reads it."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ _DISGUISES: dict[str, Callable[[str], str]] = {
 
 
 def disguise(name: str, text: str) -> str:
-    """`text` written in the way of that `name`. Raises KeyError for a way that there is none of."""
+    """Disguise `text` in the way called `name`. Raises KeyError for an unknown name."""
     return _DISGUISES[name](text)

@@ -1,7 +1,8 @@
-"""Sheets of ordinary facts that all hold at once, each about one person, event, thing or project: of two facts of a
-sheet the later one takes nothing back, however much alike they are. What people tell day by day is mostly this.
+"""Sheets of ordinary facts that all hold at once, each about one person, event, thing or project.
 
-`learn.py` takes the pairs of the even sheets as what an update is not; those of the odd sheets are kept to measure by.
+The later of two facts of a sheet takes nothing back, however similar they are. Most of what people say day by day is
+like this. `learn.py` uses the pairs of the even sheets as negatives; those of the odd sheets are held out for
+measuring.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ SHEETS: tuple[tuple[str, ...], ...] = (
 
 
 def pairs(*, held_out: bool) -> Iterator[tuple[str, str, str]]:
-    """The name of the sheet, an earlier and a later fact of it, in both orders."""
+    """Yield the name of the sheet with an earlier and a later fact of it, in both orders."""
     for number, sheet in enumerate(SHEETS):
         if number % 2 == held_out:
             for one, other in combinations(sheet, 2):

@@ -1,4 +1,4 @@
-"""The half to learn on: frames that the other half does not have."""
+"""The half to learn from. Its frames are not in the other half."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ EN = [
         replaced={0: "{old}"},
         together=True,
     ),
-    # what only looks like an update
+    # messages that only look like an update
     Frame(
         "en-other-person-lives",
         "lookalike",

@@ -1,4 +1,4 @@
-"""The half that is only reported on: frames that the other half does not have. Nobody tunes anything to these."""
+"""The half that is only reported on. Its frames are not in the other half, and must not be used for tuning."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ EN = [
         ask=[("What is my favourite {x}?", "{new}", "{old}")],
         replaced={0: "{old}"},
     ),
-    # what only looks like an update
+    # messages that only look like an update
     Frame(
         "en-two-cars",
         "lookalike",

@@ -1,4 +1,4 @@
-"""Cases written freely, one by one: no frames, no fillings. Only reported on, as the report half is."""
+"""Cases written one by one, without frames and fillings. They are only reported on, like the report half."""
 
 from __future__ import annotations
 

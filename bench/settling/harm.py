@@ -29,15 +29,16 @@ from bench.product import product
 from bench.settling import facts, strangers
 
 TOP = 10
-# A corpus is settled in conversations; longer ones are left out.
+# A corpus is settled by conversation; longer ones are left out.
 MAX_MESSAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a case: by place, what is left of each message in search, and by which others it is marked.
+    """The result of a case: by message, the text left in search and the indices of the messages that mark it as
+    outdated.
 
-    `hits`: of each question the (place, text) of its hits, best first.
+    `hits` are, for each question, the (index, text) of its hits, best first.
     """
 
     texts: Sequence[str]
@@ -46,7 +47,7 @@ class Settled:
     hits: Sequence[Sequence[tuple[int, str]]]
 
     def is_out(self, place: int) -> bool:
-        """Whether something of the message left search."""
+        """Return whether part of the message left search."""
         return self.left[place] != self.texts[place]
 
 
@@ -95,7 +96,7 @@ def _count_kind(kind: str, half: str, *, show: bool) -> None:
 def judge(
     kind: str, case: dict[str, Any], questions: Sequence[dict[str, Any]], outcome: Settled
 ) -> Iterator[tuple[str, bool]]:
-    """What a case counts, each with whether it went right."""
+    """Yield the checks of a case, each with whether it succeeded."""
     places = range(len(case["messages"]))
     if kind in ("series", "speakers", "lookalikes"):
         for place in places:
@@ -131,7 +132,7 @@ def judge(
 
 
 def settle(messages: Sequence[dict[str, Any]], questions: Sequence[str]) -> Settled:
-    """What becomes of the messages, an hour apart, and what the questions find."""
+    """Settle the messages, an hour apart, and ask the questions."""
     from memory.enums import LinkKind  # noqa: PLC0415
     from memory.models import Memory, MemoryLink  # noqa: PLC0415
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415

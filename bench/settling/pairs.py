@@ -1,4 +1,4 @@
-"""The pairs of an older and a newer message, one a line: U (the newer replaces the older) or N (it only looks so)."""
+"""Pairs of an older and a newer message, one per line: U (the newer replaces the older) or N (it only looks so)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-# The first two were written with the rules in view; the others by people who had not read them.
+# The first two were written with the rules in view, the others by people who had not read them.
 PAIRS = ("pairs", "pairs_same_form", "pairs_personal", "pairs_work", "pairs_zh", "pairs_plain", "pairs_plain_zh")
 FRESH = PAIRS[2:]
-# Pairs in other words, and pairs of facts of one person: only for reporting.
+# Pairs in other words, and pairs of facts about one person. They are only reported on.
 COUNTED = ("pairs_words", "pairs_words_zh", "pairs_facts")
 
 
@@ -24,13 +24,13 @@ class Line:
 
     @property
     def held_out(self) -> bool:
-        """Tells whether the line only reports: all of COUNTED, three tenths of FRESH by a hash of the older message."""
+        """Return whether the line is only reported on: all of COUNTED, three tenths of FRESH by a hash of `older`."""
         digest = hashlib.sha256(f"settling {self.older}".encode()).hexdigest()
         return self.name in COUNTED or (self.name in FRESH and int(digest, 16) % 10 < 3)
 
 
 def lines_of(name: str) -> list[Line]:
-    """The lines of one of PAIRS or COUNTED. Raises ValueError for a line that is no label and two messages."""
+    """Read the lines of one of PAIRS or COUNTED. Raises ValueError for a line that is not a label and two messages."""
     found = []
     text = (Path(__file__).parent / f"{name}.tsv").read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), start=1):
