@@ -61,7 +61,7 @@ class MemoryChangeList(CappedChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         rows = super().get_queryset(request, exclude_parameters)
-        # A little more than is shown, because white space is folded.
+        # More than is shown is fetched, because white space is folded.
         shown = {"start": Left("text", 2 * EXCERPT_CHARS)} if reads_text(request) else {"characters": Length("text")}
         return rows.defer("text", "terms", "metadata", "content_hash").annotate(**shown)
 

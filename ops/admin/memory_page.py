@@ -67,7 +67,7 @@ class MemoryPage:
         rows = list(MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN])
         if not rows:
             return _("none: it was never changed")
-        # The text that replaced each version: the one after it, or the present text.
+        # The text that replaced each version is that of the following version, or the present text.
         into = [memory.text, *(row.text for row in rows[:-1])]
         lines = [
             (

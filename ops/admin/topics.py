@@ -1,4 +1,4 @@
-"""Nodes of trees, to be read only: the worker makes them, and the page Tree shows what they say."""
+"""Nodes of trees, read-only. The worker makes them, and the page Tree shows their contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.admin.lists import ReadOnlyAdmin
 
 @admin.register(TopicNode)
 class TopicNodeAdmin(ReadOnlyAdmin):
-    """Sessions and their topics. A node has no words of its own: they stand in its memories."""
+    """Sessions and their topics. A node stores no text; its words are in its memories."""
 
     list_display = ("id", "level", "session", "namespace", "size", "stale", "updated_at")
     list_filter = (NamespaceFilter, SessionFilter, "level", "stale")
