@@ -133,7 +133,7 @@ def scope_in(request: HttpRequest, namespace: Namespace) -> Scope:
 
 
 def page_access(request: HttpRequest) -> Access:
-    """Return access to the chosen namespace, else to all that are reached. Raises Http404 as
+    """Return access to the chosen namespace, else to all reachable ones. Raises Http404 like
     `find_chosen_namespace`."""
     access, chosen = staff_access(request), find_chosen_namespace(request)
     if chosen is None:

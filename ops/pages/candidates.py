@@ -36,7 +36,7 @@ PART_WORDS: dict[str, Words] = {
     "successor": _("In the older one's place"),
     "retired": _("Retired words"),
 }
-# The word, the tone and the dot's shape of each verdict.
+# Word, tone and shape of the dot for each verdict.
 VERDICTS: dict[str, tuple[Words, str, str]] = {
     Verdict.RETURNED.value: (pgettext_lazy("verdict", "Returned"), "good", "circle"),
     Verdict.RESTATED.value: (pgettext_lazy("verdict", "Says the same"), "weak", "square"),

@@ -20,7 +20,7 @@ from ops.words import Words
 
 PAGE = 50
 VERSIONS_SHOWN = 20
-# The most words of two cards that are compared; a card has some hundreds.
+# Maximum number of words of two cards to compare. A card has some hundreds.
 MAX_WORDS = 4_000
 
 BUCKETS: dict[str, Words] = {

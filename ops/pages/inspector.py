@@ -51,7 +51,7 @@ _CUT: dict[str, Words] = {
     CutReason.KNOWN.value: gettext_lazy("the request has it"),
     CutReason.WINDOW_STEP.value: gettext_lazy("left out: the window moves in steps"),
 }
-# The word and the tone of each status in the manifest.
+# Word and tone for each status in the manifest.
 _STATUS: dict[str, tuple[Words, str]] = {
     "kept": (gettext_lazy("kept"), "good"),
     "trimmed": (gettext_lazy("trimmed"), "weak"),

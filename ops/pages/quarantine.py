@@ -29,7 +29,7 @@ from ops.words import Words
 NEWEST = 8
 PAGE = 10
 BARS = 12
-# Each side is cut to this length.
+# Maximum length of each side.
 MAX_CHARS = 1_200
 TABS: tuple[tuple[str, Words], ...] = (
     ("", gettext_lazy("All")),

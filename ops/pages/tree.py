@@ -1,4 +1,4 @@
-"""What Tree shows: the sessions of a namespace, their topics, and what belongs to one of them."""
+"""Builds Tree: the sessions of a namespace, their topics, and the contents of one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.pages.rows import Staff, mask_text, row_link
 
 @dataclass(frozen=True, slots=True)
 class SentenceShown:
-    """A sentence of a summary, and the admin's page of its memory; empty for who may not see it."""
+    """A sentence of a summary, and the admin's page of its memory, or "" if the user may not see it."""
 
     text: str
     link: str
@@ -27,7 +27,7 @@ class SentenceShown:
 
 @dataclass(frozen=True, slots=True)
 class BranchShown:
-    """A node with the topics below it. `more`: how many topics are not among `children`."""
+    """A node with the topics below it. `more` is the number of topics that are not among `children`."""
 
     id: uuid.UUID
     title: str
@@ -48,7 +48,7 @@ class MemoryShown:
 
 
 def branch_shown(node: NodeShown, children: Sequence[NodeShown] = (), *, user: Staff, readable: bool) -> BranchShown:
-    """A node as the pages show it. Without `readable` what memories say is masked."""
+    """Return a node as the pages show it. Without `readable`, memory text is masked."""
     return BranchShown(
         id=node.id,
         title=_title(node, readable=readable),
@@ -64,12 +64,12 @@ def branch_shown(node: NodeShown, children: Sequence[NodeShown] = (), *, user: S
 
 
 def memories_shown(memories: Sequence[Memory], *, user: Staff) -> list[MemoryShown]:
-    """Memories with the admin's pages of them."""
+    """Return memories with the admin's pages of them."""
     return [MemoryShown(memory, row_link(user, "memory", memory.pk)) for memory in memories]
 
 
 def _title(node: NodeShown, *, readable: bool) -> str:
-    """A session is called by its name, and a document by its title; a topic by its words."""
+    """Return the title of a node: a session's name, a document's title, or a topic's words."""
     is_document = node.session.startswith(SESSION_PREFIX)
     if node.level == TopicLevel.SESSION and not is_document:
         return node.session
