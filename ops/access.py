@@ -133,8 +133,7 @@ def scope_in(request: HttpRequest, namespace: Namespace) -> Scope:
 
 
 def page_access(request: HttpRequest) -> Access:
-    """Return access to the chosen namespace, else to all reachable ones. Raises Http404 like
-    `find_chosen_namespace`."""
+    """Return access to the chosen namespace, else to all reachable ones. Raises Http404 if it is out of reach."""
     access, chosen = staff_access(request), find_chosen_namespace(request)
     if chosen is None:
         return access

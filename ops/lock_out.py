@@ -30,8 +30,7 @@ ACTOR = "sign-in"
 def respond_locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Mapping[str, Any] | None
 ) -> HttpResponse:
-    """Answer a lockout, as django-axes' AXES_LOCKOUT_CALLABLE. The answer does not reveal whether the account
-    exists."""
+    """Answer a lockout, as django-axes' AXES_LOCKOUT_CALLABLE, without revealing whether the account exists."""
     now = timezone.now()
     name = get_client_username(request, credentials) or ""
     address = request.axes_ip_address  # type: ignore[attr-defined]

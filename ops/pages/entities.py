@@ -88,8 +88,7 @@ class EntityList:
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """A row of the table behind the graph. `evidence` is a sentence that shows the relation, `memories` link to
-    more."""
+    """A row of the table behind the graph. `evidence` is a sentence that shows it, `memories` link to more."""
 
     number: int
     words: Words
@@ -180,8 +179,7 @@ def listing(
     readable: bool,
     limit: int = PAGE,
 ) -> EntityList:
-    """Return a page of the namespace's entities, the newest or the most mentioned first. `cursor` has the same
-    order."""
+    """Return a page of the namespace's entities: the newest, or the most mentioned, first. `cursor` has that order."""
     following: uuid.UUID | Rank | None
     if by_mentions:
         rank = cursor if isinstance(cursor, Rank) else None

@@ -91,8 +91,7 @@ def jitter(identity: uuid.UUID) -> float:
 
 
 def polar(points: Sequence[Point], *, top: float, others: str) -> Polar:
-    """Return the plot of candidates. Sectors run clockwise from the top, largest first; `others` names the merged
-    one."""
+    """Return the plot of candidates. Sectors run clockwise from the top, largest first; `others` names the last."""
     counted = Counter(point.sector for point in points)
     named = [name for name, _ in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))]
     own = named if len(named) <= MAX_SECTORS else named[: MAX_SECTORS - 1]

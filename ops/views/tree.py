@@ -1,4 +1,4 @@
-"""`/ops/tree/`: the sessions of a namespace, their topics, and the memories of one."""
+"""`/ops/tree/` shows the sessions of a namespace, their topics, and the memories of one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEMORIES = 50
 
 @console_page
 def tree(request: HttpRequest) -> HttpResponse:
-    """The sessions of the chosen namespace with their first topics."""
+    """List the sessions of the chosen namespace with their first topics."""
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/tree.html", {"choices": choices(request)})
@@ -54,7 +54,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def tree_node(request: HttpRequest, node_id: uuid.UUID) -> HttpResponse:
-    """One session or topic: what sums it up, what is below it, and its memories."""
+    """Show a session or topic: its summary, what is below it, and its memories."""
     scope, now = find_chosen_scope(request), timezone.now()
     try:
         node, above = browse.find_node(scope, node_id=node_id, now=now)
@@ -81,7 +81,7 @@ def tree_node(request: HttpRequest, node_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def tree_rebuild(request: HttpRequest) -> HttpResponse:
-    """Has the tree of the chosen namespace made anew."""
+    """Have the tree of the chosen namespace rebuilt."""
     try:
         grow.rebuild(find_chosen_scope(request), now=timezone.now())
     except MemosError as error:
