@@ -1,7 +1,7 @@
-"""Holds what a test's client is answered against the OpenAPI document: each status, media type and body.
+"""Checks the answers to a test's client against the OpenAPI document: each status, media type and body.
 
-Stricter than the document in one point: a field that it does not name is a fault, too. Clients must bear more fields in
-a later version; within one, what is sent is what is written down.
+It is stricter than the document in one point: a field that is not documented is a fault, too. Clients must accept new
+fields of later versions; within a version, the document is complete.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Schema = dict[str, Any]
 
 
 def list_faults(method: str, path: str, body: bytes | str, response: HttpResponseBase) -> Iterator[str]:
-    """What of this answer the document does not say; nothing for a route that is not in it.
+    """Yield how this answer differs from the document. Routes outside the document have no faults.
 
-    `body`: of the request; where it was accepted, it must be one that the document allows.
+    `body` is that of the request. If it was accepted, the document must allow it.
     """
     route = _route_of(unquote(path.partition("?")[0]))
     operations = _document()["paths"].get(route)
@@ -81,7 +81,7 @@ def _documented_status(operation: Schema, status: int) -> str | None:
 
 
 def _answer_of(operation: Schema, status: str) -> Schema:
-    """What the operation answers with the status; many share a refusal."""
+    """Return the operation's answer with the status. Many operations share an error."""
     answer: Schema = operation["responses"][status]
     named = answer.get("$ref", "").rpartition("/")[2]
     return _document()["components"]["responses"][named] if named else answer
@@ -114,7 +114,7 @@ def _compile(schema: str, *, closed: bool) -> Any:
 
 
 def _components_of(schema: str) -> dict[str, Schema]:
-    """The components that the schema names, and those that they name."""
+    """Return the components that the schema refers to, directly or through others."""
     components = _document()["components"]["schemas"]
     reached: dict[str, Schema] = {}
     waiting = COMPONENT.findall(schema)

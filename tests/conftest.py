@@ -27,7 +27,7 @@ from tests.embedded_plugin import starts_postgresql
 
 pytest_plugins = ["tests.providers.llama"]
 
-# What a test does itself, it does as the login; what it sends to the server is held by the policies.
+# A test itself acts as the login; requests that it sends to the server are subject to the policies.
 reach.open_process()
 
 
@@ -48,7 +48,7 @@ class Tenant:
         return self.client.get(path, query_params=query)
 
 
-# Models and permissions, as the migrations have left them: flush would make the same ones anew.
+# Models and permissions stay as the migrations left them: flush would create the same ones again.
 KEPT = ("django_content_type", "auth_permission")
 # Past triggers and foreign keys: the database refuses to empty the audit log. DELETE of the few rows of a test takes a
 # fraction of the time that TRUNCATE of every table does; a table that has grown is truncated, dead rows and all.
@@ -75,16 +75,17 @@ END $$
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
-    """Whether the database outlives the run: on a server that the run itself has started, all goes with the server.
+    """Return whether the database outlives the run. It is not dropped if the run started the server, which goes as a
+    whole.
 
-    PostgreSQL refuses to drop a database to which some thread still has a connection.
+    PostgreSQL refuses to drop a database to which some thread is still connected.
     """
     return starts_postgresql() or bool(request.config.getvalue("reuse_db"))
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _empty_tables_fast() -> Iterator[None]:
-    """How the database is emptied after a test that commits (Django's `flush`)."""
+    """Replace how the database is emptied after a test that commits (Django's `flush`)."""
 
     def sql_flush(self: DatabaseOperations, style: Any, tables: Any, **options: Any) -> list[str]:
         names = ", ".join(f"'{table}'" for table in sorted(set(tables) - set(KEPT)))
@@ -130,11 +131,11 @@ def _check_answers() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _fresh_process_state() -> Iterator[None]:
-    """What a process remembers must not travel from test to test."""
+    """Clear process-wide state, so that tests do not affect each other."""
     caches.forget_all()
     model_calls.forget()
     redis_store.resume()
-    # Namespaces get the ids of earlier ones when a test makes the tables anew.
+    # If a test creates the tables again, namespaces get the ids of earlier ones.
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
     yield
     caches.forget_all()
@@ -142,7 +143,7 @@ def _fresh_process_state() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
-    """Calls of models are booked on a connection of their own, past the transaction that a test is rolled back with."""
+    """Delete recorded calls of models, which are written on another connection and so not rolled back with a test."""
     ended: list[Any] = []
 
     def note(**signal: Any) -> None:
@@ -165,7 +166,7 @@ def _delete_model_calls() -> None:
 
 @pytest.fixture
 def make_tenant(db: None) -> Callable[..., Tenant]:
-    """Makes a namespace with a key of the given scopes."""
+    """Make a namespace with a key of the given scopes."""
 
     def make(name: str, *, scopes: tuple[str, ...] = ("read", "write", "admin"), **options: Any) -> Tenant:
         namespace, _ = Namespace.objects.get_or_create(name=name)
@@ -203,7 +204,7 @@ def olga(db: None) -> Client:
 
 @pytest.fixture
 def remember() -> Callable[..., str]:
-    """Ingests one turn through the service and returns its id."""
+    """Ingest one turn through the service and return its id."""
 
     def run(tenant: Tenant, text: str, *, session: str = "s1", **fields: Any) -> str:
         memory = NewMemory(session=session, role=fields.pop("role", "user"), text=text, **fields)

@@ -42,7 +42,7 @@ def large_end(entries: int, size: int, *, named: int | None = None, offset: int 
 
 
 def many(entries: int, *, said: int | None = None) -> bytes:
-    """A zip of the larger form with so many entries, as programs write one for more than 65,535."""
+    """Return a zip64 file with `entries` entries, as programs write for more than 65,535."""
     size = entries * len(ENTRY)
     return START + ENTRY * entries + large_end(entries if said is None else said, size) + end(0xFFFF, 0xFFFFFFFF)
 

@@ -122,7 +122,7 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
     assert answered["prefix_sha256"] == cache["prefix_sha256"]
     assert last_call(alice).activation_tokens == cache["tokens"]
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
-    # What the slot has still is not read again.
+    # The slot still has these tokens, so they are not computed again.
     alice.post("/v1/answer", {"namespace": "alice", "query": "When is the release?", "max_tokens": 16})
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
     listed = alice.get(path).json()

@@ -25,7 +25,7 @@ FORMS = ("answer", "completion")
 
 @pytest.fixture(scope="module")
 def model() -> CausalModel:
-    """The model as a program of somebody else runs it."""
+    """Return the model as another program would load it."""
     return CausalModel(str(find_weights()))
 
 

@@ -66,7 +66,7 @@ def configured(llama, settings) -> None:
 
 
 def is_idle(url: str) -> bool:
-    """Whether the one slot of the server is free."""
+    """Return whether the server's only slot is free."""
     with urllib.request.urlopen(f"{url}/slots", timeout=10) as response:
         slots: list[dict[str, Any]] = json.load(response)
     return not any(slot["is_processing"] for slot in slots)

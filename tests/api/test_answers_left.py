@@ -1,4 +1,4 @@
-"""What an answered request leaves behind: nothing that waits for a collection."""
+"""An answered request leaves nothing behind that only the garbage collector would free."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_the_events_come_in_their_order(alice, upstream):
     assert (events[0]["message"]["content"], events[1]["content_block"]) == ([], {"type": "text", "text": ""})
     assert [event["delta"]["text"] for event in events[2:4]] == ["The shop is", " in Lyon."]
     assert events[-2]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
-    # What the provider does not count is estimated.
+    # Tokens that the provider does not count are estimated.
     assert events[-2]["usage"]["output_tokens"] > 3
     assert events[-2]["memos"]["remembered"]["assistant"]
     assert [text for _, _, text in turns(alice)] == [QUESTION, SAID]
@@ -206,7 +206,7 @@ def test_the_output_of_a_tool_answers_its_call(alice, upstream):
     ]
     function = {"name": "weather", "description": "Tells it", "parameters": {"type": "object"}}
     assert upstream.asked[0]["tools"] == [{"type": "function", "function": function}]
-    # The question is told once, and answered twice.
+    # The question is remembered once, and answered twice.
     assert [text for _, _, text in turns(alice)] == [QUESTION, "I look.", "It rains."]
 
 
@@ -340,5 +340,5 @@ def test_models_are_listed_as_anthropics_clients_read_them(alice, upstream, sett
     for query in ({"after_id": "x"}, {"limit": 0}, {"limit": 1_001}):
         assert error_of(client.get("/v1/models", query), 400)["param"] == next(iter(query))
     assert error_of(Client(headers=VERSION).get("/v1/models"), 401)["type"] == "authentication_error"
-    # Without the header it is as OpenAI's clients read it.
+    # The form for OpenAI's clients is sent without the header.
     assert alice.get("/v1/models").json()["object"] == "list"

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions and GET /v1/models: refusals first, then what is passed on, told and remembered."""
+"""POST /v1/chat/completions and GET /v1/models: refusals first, then what is passed on, added and remembered."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def error_of(answer: Any, status: int) -> dict[str, Any]:
 
 
 def told_by(upstream: Upstream) -> str:
-    """What the model was told beside the caller's messages."""
+    """Return the system messages that the model got."""
     return "\n".join(one["content"] for one in upstream.messages if one["role"] == "system")
 
 
@@ -308,7 +308,7 @@ def test_the_session_is_named_by_header_metadata_or_user(alice, upstream, header
 
 
 def ask_alone(tenant: Any, *said: str, system: str = "", **fields: Any) -> str:
-    """Sends what the user and the assistant said in turns, of no session; the session that it is remembered in."""
+    """Send what the user and the assistant said in turns, of no session; the session that it is remembered in."""
     roles = ["user", "assistant"] * len(said)
     messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
     told = [{"role": "system", "content": system}] if system else []

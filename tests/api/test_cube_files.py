@@ -43,7 +43,7 @@ def send(tenant, content, **fields):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Do what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=("dump_cube", "load_cube"), state="queued"):
         run_job(job)
 

@@ -1,4 +1,4 @@
-"""/v1/documents with files: refusals first, then what is read, found, replaced, read anew and erased."""
+"""/v1/documents with files: refusals first, then parsing, searching, replacing, re-parsing and erasing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def form():
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Do what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="read_document_file", state="queued"):
         run_job(job)
 
@@ -48,7 +48,7 @@ def show(tenant, answer):
 
 
 def read(tenant, *arguments, **fields):
-    """How it stands after the worker has read it."""
+    """Return the file's state after the worker has parsed it."""
     answer = send(tenant, *arguments, **fields)
     assert answer.status_code == 202, answer.content
     work(tenant)
@@ -121,7 +121,7 @@ def test_a_url_in_place_of_a_file_is_refused_with_the_reason(alice):
             assert answer.status_code == 400
             assert "text" in [problem["field"] for problem in answer.json()["error"]["detail"]]
             assert "a URL is never fetched" in answer.content.decode()
-        # Where a text is from is noted, and not looked up.
+        # The source of a text is stored, but never fetched.
         assert read(alice, source=url)["source"] == url
         with pytest.raises(TimeoutError):
             listener.accept()

@@ -42,7 +42,7 @@ ERASE = {"namespace": "alice", "reason": "asked by the customer"}
 
 
 def ask(tenant: Any, **body: Any) -> dict[str, Any]:
-    """Requests an erasure and carries it out; the receipt."""
+    """Request an erasure, carry it out, and return the receipt."""
     answer = tenant.post("/v1/erasures", ERASE | {"namespace": tenant.scope.namespace} | body)
     assert answer.status_code == 200, answer.content
     run_task("erase", tenant.scope.namespace_id, answer.json()["id"])
@@ -208,7 +208,7 @@ def test_memories_by_id_are_gone_from_every_holder_and_what_is_left_is_summarise
     assert len(before["found"]) == 9
     assert hits(alice, SECRET)
     assert not any("quagga" in text for text in hits(alice, SECRET))
-    # What is left has a card again, made from what is left.
+    # Sessions with remaining turns get new cards made from these.
     assert shown["summaries_rebuilt"] == 2
     cards = Condensation.objects.filter(namespace_id=alice.scope.namespace_id)
     assert set(cards.values_list("session", flat=True)) == {"s1", "s2"}

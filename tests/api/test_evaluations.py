@@ -28,7 +28,7 @@ def sets(tmp_path, settings):
 
 
 def work_off() -> None:
-    """Does what the worker would with the queued evaluations."""
+    """Do what the worker would with the queued evaluations."""
     for job in queued_jobs().filter(kind="evaluate"):
         run_task("evaluate", *job.arguments)
         job.delete()
@@ -42,7 +42,7 @@ def finished(tenant, body) -> dict:
 
 @pytest.fixture
 def judged(remember):
-    """Makes a namespace with one judged question."""
+    """Make a namespace with one judged question."""
 
     def make(tenant, question="Which tea?"):
         right, wrong = remember(tenant, "Green tea, no sugar."), remember(tenant, "Coffee at nine.")

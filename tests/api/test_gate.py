@@ -1,4 +1,4 @@
-"""The gate at every door: what is let in, redacted, kept apart and refused, and what each sender is told."""
+"""The gate on every route: what is admitted, redacted, quarantined and rejected, and the answer to the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent beside a text passes the same gate, and what the gate is unsure of is let in as suspected."""
+"""Fields besides the text pass the same gate, and texts of which the gate is unsure are admitted as suspected."""
 
 from __future__ import annotations
 

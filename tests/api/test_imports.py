@@ -32,7 +32,7 @@ def send_text(tenant, text=LINES, **fields):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Do what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="import_memories", state="queued"):
         run_job(job)
 

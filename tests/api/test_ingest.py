@@ -1,4 +1,4 @@
-"""POST /v1/ingest: refusals first, then what is kept."""
+"""POST /v1/ingest: refusals first, then storing."""
 
 from __future__ import annotations
 

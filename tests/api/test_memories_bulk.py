@@ -39,7 +39,7 @@ def send(tenant, method, body, path=MEMORIES, **headers):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Do what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="change_memories", state="queued"):
         run_job(job)
 

@@ -16,7 +16,7 @@ PATHS = [
     ("get", ""), ("patch", ""), ("delete", ""), ("get", "/history"), ("post", "/restore"), ("post", "/supersede"),
     ("post", "/pin"), ("post", "/unpin"), ("post", "/feedback"),
 ]  # fmt: skip
-# What each route takes: a name that it does not know is refused.
+# Valid bodies of each route; unknown fields are refused.
 BODIES = {
     "patch": {"reason": "r", "text": "t"}, "delete": {}, "post/restore": {"reason": "r"},
     "post/supersede": {"reason": "r", "text": "t"}, "post/pin": {"reason": "r"}, "post/unpin": {"reason": "r"},

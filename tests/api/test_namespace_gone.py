@@ -207,7 +207,7 @@ def own_client(everywhere: Any) -> Callable[[str, Any], Any]:
 
 @pytest.fixture
 def watcher() -> Iterator[psycopg.Connection[Any]]:
-    """A connection of its own that sees who waits."""
+    """Yield a separate connection that can see locks."""
     where = connection.get_connection_params()
     with psycopg.connect(
         host=where["host"], port=where.get("port"), user=where["user"], dbname=where["dbname"], autocommit=True
@@ -252,7 +252,7 @@ def test_who_stores_while_the_namespace_goes_waits_and_is_refused(everywhere, ow
     ("path", "body"), [("/v1/ingest", TURN), ("/v1/query", QUESTION), ("/v1/documents", {"text": "The hive."})]
 )
 def test_what_was_stored_first_keeps_the_namespace(everywhere, own_client, watcher, path, body):
-    """Who takes it away waits for what is being stored, and finds that it is not empty."""
+    """Removing the namespace waits for the text that is being stored, and then finds it not empty."""
     identity = scope_for(ACCESS, name="fresh").namespace_id
     removed = []
 
@@ -296,7 +296,7 @@ def test_questions_and_turns_at_once_do_not_wait_for_each_other(everywhere, own_
 
 
 def test_a_question_that_finds_something_locks_no_namespace(everywhere):
-    """What it found is in the namespace, which therefore stays."""
+    """The memory that was found is in the namespace, so the namespace stays."""
     scope = scope_for(ACCESS, name="fresh")
     assert ingest(scope, memory=NewMemory("s", "user", "I keep bees."), now=timezone.now()).memory_ids
     locked = []
@@ -328,7 +328,7 @@ def test_a_question_that_finds_something_locks_no_namespace(everywhere):
     ],
 )
 def test_looking_for_the_namespace_costs_no_statement(everywhere, monkeypatch, path, body, table):
-    """It stands in the statement that stores; beside that one the namespace is looked up by its name at most."""
+    """Storing checks the namespace in its own statement; besides that, the namespace is only looked up by name."""
     sent: list[str] = []
     send = psycopg.Cursor.execute
 

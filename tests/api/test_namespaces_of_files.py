@@ -76,7 +76,7 @@ def start_import(tenant: Any, **fields: Any) -> Any:
 
 
 def work_off() -> None:
-    """Does what the worker would."""
+    """Do what the worker would."""
     for namespace in Namespace.objects.all():
         work(type("Tenant", (), {"scope": scope_for(system_access("tests"), name=namespace.name)}))
 
@@ -95,7 +95,7 @@ def test_an_upload_that_is_refused_makes_none(everywhere):
 def test_one_goes_with_an_upload_that_nothing_used(everywhere, how):
     upload_id = send(everywhere, EXPORT)
     assert is_there()
-    # What the requests were is written every few seconds.
+    # Request metrics are written every few seconds.
     figures = {"count": 2, "errors": 0, "empty_recalls": 0, "latency": [0]}
     made = Namespace.objects.get(name="fresh").pk
     RequestMinute.objects.create(namespace_id=made, minute=timezone.now(), route="v1/uploads", **figures)
@@ -385,7 +385,7 @@ def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
 
 @pytest.mark.django_db(transaction=True)
 def test_what_begins_while_it_goes_is_kept_or_refused(everywhere):
-    """Uploads, imports and turns beside the deletion of the upload that made the namespace."""
+    """Run uploads, imports and turns at the same time as the deletion of the upload that made the namespace."""
     for number in range(6):
         name = f"fresh-{number}"
         upload_id = begin(everywhere, namespace=name).json()["id"]

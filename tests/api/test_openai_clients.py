@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(params=["scripted", "real"])
 def model_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where a model is: one that says the same always, or a real one."""
+    """Yield the URL of a model: a fake one with constant answers, or a real one."""
     if request.param == "real":
         yield request.getfixturevalue("llama").url
         return
@@ -47,7 +47,7 @@ def model_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable[[str, str], str]:
-    """Runs a program of a guide and returns what it prints."""
+    """Run a program of a guide and return its output."""
     settings.MEMOS_LLM_ENABLED = True
     settings.MEMOS_LLM_PROVIDER = "llamacpp"
     settings.MEMOS_LLM_BASE_URL = model_url
@@ -98,7 +98,7 @@ def test_openai(request, run, alice):
     printed = run("openai-clients", "openai")
 
     said = Memory.objects.in_scope(alice.scope).get(text="My cat is called Luna.")
-    # The window has told both turns: `memory_ids` names them.
+    # Both turns came from the window: `memory_ids` lists them.
     assert printed.splitlines()[-1].startswith(f"from: ['{said.pk}'")
     assert printed.endswith("in: user:ann\n")
     check_turns(request, alice, "user:ann", pairs=2)
@@ -113,10 +113,10 @@ def test_packages_that_build_on_it(request, run, alice, name, pairs):
 def test_responses(request, run, alice):
     printed = run("responses-and-messages", "openai")
 
-    # The talk goes on in the session of the response, whose turns the model is told as messages.
+    # The conversation continues in the session of the response, whose turns the model gets as messages.
     assert "in: user:ann\ndimensions: " in printed
     check_turns(request, alice, "user:ann", pairs=2)
-    # Of the two responses the second one is deleted.
+    # The second of the two responses is deleted.
     [key] = redis_store.call(lambda client: list(client.scan_iter("memos:responses:*")))
     kept = redis_store.call(lambda client: [name for name in client.hkeys(key) if len(name) > 32])
     assert len(kept) == 1

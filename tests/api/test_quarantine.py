@@ -16,7 +16,7 @@ WHEN = "2024-03-04T09:12:00+00:00"
 
 
 def send(tenant, text: str = ATTACK, **fields: object) -> str:
-    """Has a text quarantined; returns the item's id."""
+    """Have a text quarantined; return the item's id."""
     body = {"namespace": tenant.scope.namespace, "session_id": "s1", "role": "user", "text": text, **fields}
     answer = tenant.post("/v1/ingest", body).json()
     assert answer["verdict"] == "quarantine", answer

@@ -354,7 +354,7 @@ def test_the_text_has_as_many_tokens_as_asked_for_at_most(alice, remember, setti
     (hits,) = [section["items"] for section in manifest["sections"] if section["section"] == "hits"]
     assert [entry["id"] for entry in hits] == [chunk["id"] for chunk in body["raw_chunks"]]
     assert [entry["reason"] for entry in hits][-1] == "over_budget"
-    # What was found is told in full all the same.
+    # The hits are returned in full anyway.
     assert body["raw_chunks"] == whole["raw_chunks"]
     assert body["token_usage_original"] == whole["token_usage_original"]
     assert ContextPack.objects.across_namespaces().get(pk=body["context_pack_id"]).pack == pack

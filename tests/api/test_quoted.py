@@ -1,4 +1,4 @@
-"""What the server said from memories goes with them: answers, chats and completions that quote."""
+"""Erasing memories also removes the server's texts that quote them: answers, chats and completions."""
 
 from __future__ import annotations
 

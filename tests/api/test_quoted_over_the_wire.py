@@ -1,4 +1,4 @@
-"""What was erased, or is no longer shared, is told by no route any more: seen by clients of a running server."""
+"""No route returns texts that were erased or are no longer shared, as seen by clients of a running server."""
 
 from __future__ import annotations
 

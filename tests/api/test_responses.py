@@ -26,7 +26,7 @@ CALL = {"id": "call-1", "type": "function", "function": {"name": "weather", "arg
 
 
 def ask(tenant: Any, asked: Any = QUESTION, **fields: Any) -> dict[str, Any]:
-    """The response to what is asked, which OpenAI's own client can read."""
+    """Return the response, which OpenAI's own client can parse."""
     answer = tenant.post(ROUTE, {"model": "default", "input": asked, **fields})
     assert answer.status_code == 200, answer.content
     Response.model_validate(answer.json(), strict=False)
@@ -277,7 +277,7 @@ def test_of_a_deleted_response_what_is_remembered_stays_and_nothing_goes_on(alic
     assert error["code"] == "previous_response_not_found"
     assert len(turns(alice)) == 4
 
-    # Neither the texts of its own items are kept; the other response has its own.
+    # The texts of its items are deleted too; the other response keeps its own.
     [key] = keys()
     kept = b"".join(redis_store.call(lambda client: client.hvals(key)))
     assert (b"Luna" in kept, b"Rex" in kept) == (True, False)
@@ -363,7 +363,7 @@ def test_tools_of_any_text_and_in_namespaces_are_called_as_the_caller_names_them
     assert (patch["type"], patch["name"], patch["input"]) == ("custom_tool_call", "patch", "*** Begin")
     assert (spawn["type"], spawn["name"], spawn["namespace"]) == ("function_call", "spawn", "agents")
     assert "custom_tool_call_input.done" in names_of(events)
-    # What OpenAI itself would run is left out, and the response says so.
+    # Tools that OpenAI would run itself are left out, and the response says so.
     assert events[-1]["response"]["tools"] == tools[:2]
     sent = upstream.asked[0]
     assert [one["function"]["name"] for one in sent["tools"]] == ["patch", "agents__spawn"]

@@ -1,4 +1,4 @@
-"""Answers as server-sent events: their order and their ends, also those where somebody leaves or breaks off."""
+"""Answers as server-sent events: their order and their ends, including clients that leave and failures."""
 
 from __future__ import annotations
 

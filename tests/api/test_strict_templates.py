@@ -15,7 +15,7 @@ __all__ = ["upstream"]
 
 QUESTION = "Where is the shop?"
 INSTRUCTIONS = {"role": "system", "content": "Be brief."}
-# As servers word it that serve such a template.
+# Messages of servers with such a template.
 BEGINNING = "System message must be at the beginning."
 ALTERNATE = "Conversation roles must alternate user/assistant/user/assistant/..."
 REFUSALS = [
@@ -49,7 +49,7 @@ def strict(takes: Callable[[Messages], bool], status: int, said: Any, text: str 
 
 @pytest.fixture
 def known(alice, remember) -> None:
-    """A memory that is always told, and one that answers."""
+    """Store a pinned memory, and one that answers."""
     nuts = remember(alice, "I am allergic to nuts.", session="s0", speaker="Ann")
     alice.post(f"/v1/memories/{nuts}/pin", {})
     remember(alice, SAID, session="s0", speaker="Ann")

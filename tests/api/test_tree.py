@@ -21,7 +21,7 @@ ANYONE = "6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11"
 
 @pytest.fixture
 def tree(alice, remember):
-    """Makes a tree of two sessions for a tenant, the first with two topics; returns the ids of the kiln's turns."""
+    """Make a tree of two sessions for a tenant, the first with two topics; return the ids of the kiln's turns."""
 
     def make(tenant=alice, use: str = "browse") -> list[str]:
         put_policy(tenant.scope, wanted={"tree": use}, now=timezone.now())

@@ -83,7 +83,7 @@ SESSIONS = import_module("memory.migrations.0074_compose_sessions")
 
 
 def decompose(*, only: str = FORMS[0]) -> None:
-    """Gives everything that a session's, document's or user's name stands in the form of earlier versions."""
+    """Give everything that a session's, document's or user's name stands in the form of earlier versions."""
     names = [*SESSIONS.SESSIONS.items(), *SESSIONS.UNIQUE.items(), ("memory_documentfile", "document_id")]
     with connection.cursor() as cursor:
         for table, name in names:

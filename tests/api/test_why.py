@@ -122,7 +122,7 @@ def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, r
         ranks: dict[str, dict[str, int]] = {"dense": {}, "lexical": {}}
         return Found(question, read_features(scope, question, []), WordHits([], 1.0, {}), ranks)
 
-    # As the index of a large namespace may: the exact standing is right all the same.
+    # The index of a large namespace may miss it; the exact rank is correct anyway.
     monkeypatch.setattr(candidates, "_find_by_sql", find_nothing)
 
     reason = why(alice, memory)["reason"]

@@ -1,4 +1,4 @@
-"""What every route does with a request that is not meant for it: unknown fields, wrong methods, ids and cursors."""
+"""Every route handles requests that are not meant for it: unknown fields, wrong methods, ids and cursors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.api.urls import urlpatterns
 from memory.api.views.openapi import build_document, build_whole
 
 ID = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
-# What speaks the API of other makers: their clients send more than is read.
+# Routes for other vendors' clients, which send more than is read.
 OTHERS = {"Anthropic", "mem0", "Hindsight", "MemTensor", "OpenAI"}
 
 

@@ -14,7 +14,7 @@ from memory.gate.injection import SUSPECTED, find_injection
 GATE = Path(__file__).resolve().parents[2] / "bench" / "gate"
 
 
-# Of the texts by which rules are written, so many may be judged wrong.
+# Limits of wrong verdicts on the texts by which rules are written.
 MOST_MISSED, MOST_FALSE = 0.02, 0.005
 
 

@@ -24,7 +24,7 @@ def listwise() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def drawn(listwise: ModuleType):
-    """Makes questions of 20 candidates; the evidence has the highest sum of features × `truth` and noise."""
+    """Make questions of 20 candidates; the evidence has the highest sum of features × `truth` and noise."""
 
     def make(truth: list[float], *, count: int = 150, seed: int = 1) -> list:
         chance = np.random.default_rng(seed)

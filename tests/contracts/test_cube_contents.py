@@ -1,6 +1,5 @@
-"""A cube's file holds all that MemOS knows of a namespace's memories: every table of a tenant, and every column of what
-is carried, is in it or is named here with the reason why not.
-"""
+"""A cube's file has all data of a namespace's memories: every table of a tenant, and every column of those that are
+included, is in it or is listed here with the reason why not."""
 
 from __future__ import annotations
 

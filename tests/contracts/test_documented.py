@@ -1,4 +1,4 @@
-"""What is declared is documented: settings, routes, commands, migrations."""
+"""Everything declared is documented: settings, routes, commands, migrations."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from django.urls import get_resolver
 from memory.api.urls import urlpatterns
 
 SHAPE = {"code", "message", "detail", "request_id"}
-# What routes that speak OpenAI's API add.
+# Additional fields of routes that speak OpenAI's API.
 OPENAI = {"type", "param"}
 ROUTES = [str(pattern.pattern) for pattern in urlpatterns]
 

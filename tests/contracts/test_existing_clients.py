@@ -293,7 +293,7 @@ def here(**more: Any) -> dict[str, Any]:
 
 
 def test_a_demonstration_from_the_seed_to_the_reset(console):
-    """What the console does from "Seed Demo Data" to "Reset", in its order."""
+    """Do what the console does from "Seed Demo Data" to "Reset", in order."""
     assert get(console, Health, "/health").status == "ok"
     assert get(console, Stats, "/v1/ops/stats").total_memories == 0
     seeded = post(console, Seeded, f"/v1/dev/seed?namespace={NAMESPACE}&session_id={SESSION}&reset=true")

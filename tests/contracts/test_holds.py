@@ -236,7 +236,7 @@ def _writes(call: ast.Call, verb: str) -> bool:
 
 
 def _may_name(columns: ast.expr | None) -> bool:
-    """Whether a list of columns names one of COLUMNS; one that is lacking, or made elsewhere, may."""
+    """Return whether a list of columns may name one of COLUMNS. A list that is missing or built elsewhere may."""
     if not isinstance(columns, ast.List) or not all(isinstance(one, ast.Constant) for one in columns.elts):
         return True
     return not COLUMNS.isdisjoint(ast.literal_eval(columns))
@@ -267,5 +267,5 @@ def test_the_admin_deletes_no_row_of_a_tenant(admin_user):
         if model._meta.app_label == "memory" and page.has_delete_permission(request)
     }
 
-    # What operators registered for agents, which holds nothing of a memory; copies of memories in files that are over.
+    # Procedures are registered by operators and hold no memory text; files hold copies of memories and are finished.
     assert deletable == {"memory.CubeFile", "memory.Procedure"}

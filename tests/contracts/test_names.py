@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("memory", "ops", "memos_site", "bench", "tools", "deploy")
 
-# Those that are no imperative too, as "set" and "read" are.
+# Participles that are no imperatives, unlike "set" and "read".
 IRREGULAR = {
     "begun", "bound", "bought", "broken", "brought", "built", "caught", "chosen", "dealt", "done", "drawn", "fallen",
     "felt", "forgotten", "found", "frozen", "given", "gone", "grown", "heard", "held", "hidden", "kept", "known",

@@ -34,11 +34,11 @@ CHECKS = [
     response_schema_conformance,
 ]
 
-# Random cases of each operation, beside those at the bounds of its schema, which are all sent.
-# Without a number they are the same ones every time; `make fuzz` sends others, and many.
+# Number of random cases of each operation, in addition to those at the bounds of its schema, which are all sent.
+# Without a number they are the same every time; `make fuzz` sends many others.
 EXAMPLES = os.environ.get("MEMOS_EXAMPLES", "")
 
-# Of our routes, and of those that speak the API of others.
+# Documents of MemOS's own routes, and of those that speak other vendors' APIs.
 DOCUMENTS = [f"/openapi/{maker}.json" if maker else "/openapi.json" for maker in MAKERS]
 SCHEMAS = [schemathesis.openapi.from_wsgi(path, application) for path in DOCUMENTS]
 OPERATIONS = {one.label: one for schema in SCHEMAS for one in (found.ok() for found in schema.get_all_operations())}
@@ -58,7 +58,7 @@ SHARE_FILTER = (
 )
 OF_FILTER = re.compile(r"\bfilter(?:' value: (?!Example value)| -> )(.*)", re.DOTALL)
 assert set(SHARE_FILTER) <= OPERATIONS.keys()
-# What leaves cases of an operation out, or all.
+# Marks on operations with omitted cases.
 UNTESTED = [
     builder.InvalidHeadersExampleMark,
     builder.InvalidRegexMark,
@@ -70,14 +70,14 @@ UNTESTED = [
 
 
 def read_filter_part(case: schemathesis.Case) -> str:
-    """What of a filter a case at the bounds is about; empty for one that is about anything else."""
+    """Return which part of a filter a case at the bounds is about, or "" if it is about anything else."""
     description = getattr(case.meta.phase.data, "description", None) if case.meta else None
     described = OF_FILTER.search(description or "")
     return described[1] if described else ""
 
 
 def take_share(operation: str, cases: list[Example]) -> list[Example]:
-    """Those of an operation's cases that are its own, and its share of the filter's."""
+    """Return an operation's own cases and its share of the filter's."""
     parts = [read_filter_part(one.kwargs["case"]) for one in cases]
     place = SHARE_FILTER.index(operation)
     mine = [not part or crc32(part.encode()) % len(SHARE_FILTER) == place for part in parts]
@@ -88,7 +88,7 @@ def take_share(operation: str, cases: list[Example]) -> list[Example]:
 
 @pytest.fixture(scope="session")
 def feedback() -> FeedbackSources:
-    """What random values are made of beside the schema: constants of the code."""
+    """Return the additional sources of random values: constants of the code."""
     return FeedbackSources(constants_value_source=make_constants_value_source(SCHEMAS[0]))
 
 

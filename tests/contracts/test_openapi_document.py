@@ -215,7 +215,7 @@ def test_every_example_is_shown(document):
     assert namespace["example"] == NAMESPACE
 
 
-# Without a language model there is nothing to complete.
+# Completions need a language model.
 TRIED = sorted(name for name in shown(orjson.loads(orjson.dumps(build_whole()))) if "chat_completions" not in name)
 
 

@@ -43,7 +43,7 @@ def each_model() -> Any:
 
 
 def count(table: str) -> int:
-    """What somebody sees who has forgotten every condition."""
+    """Return how many rows a query without any condition sees."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {table}")
         return int(cursor.fetchone()[0])
@@ -179,7 +179,7 @@ def test_a_request_owns_no_table(db, change: str):
 
 
 def forget_the_filter(monkeypatch: pytest.MonkeyPatch, where: str, seen: list[int]) -> None:
-    """Has a service look at every memory there is, before it does its work."""
+    """Have a service look at every memory there is, before it does its work."""
     module, _, name = where.rpartition(".")
     plain = getattr(importlib.import_module(module), name)
 
@@ -237,7 +237,7 @@ _counted: list[int] = []
 
 
 def count_memories(*, now: datetime) -> None:
-    """Counts what a job sees."""
+    """Count what a job sees."""
     _counted.append(count("memory_memory"))
 
 

@@ -1,4 +1,4 @@
-"""A query of tenants' rows names a namespace, or it is refused: what somebody forgot leaks nothing."""
+"""Queries of tenants' rows that name no namespace are refused, so that a forgotten condition leaks nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPED = [
     for model in apps.get_app_config("memory").get_models()
     if isinstance(model._default_manager.none(), ScopedQuerySet)
 ]
-# What Django does with a queryset, each of which asks the database.
+# Uses of a queryset that query the database.
 WAYS: dict[str, Callable[[Any], Any]] = {
     "list": list,
     "first": lambda rows: rows.first(),

@@ -23,7 +23,7 @@ OWNERS = {
     for model in apps.get_app_config("memory").get_models()
     if model.__module__ in (search.__name__, large.__name__)
 } | {"memory_namespacestat": INDEX, "memory_auditlog": AUDIT}
-# Those that write memories by SQL: the rest changes a row that it has locked, through Django.
+# Modules that write memories by SQL. Others change rows that they have locked, through Django.
 MEMORY_WRITERS = {
     "memory/models/queries/index.py": "deletes memories with their postings and counts; stores missing vectors",
     "memory/models/queries/retention.py": "rates a batch, and only what differs",
@@ -101,7 +101,7 @@ class Module:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Module]:
-    """Maps paths to modules, without migrations and the models themselves."""
+    """Map paths to modules, without migrations and the models themselves."""
     found = {}
     for path in sources():
         if path.startswith("memory/models/queries/") or not path.startswith(("memory/migrations/", "memory/models/")):
@@ -133,7 +133,7 @@ def test_erasures_have_the_index_clear_its_tables():
 
 
 def _is_statement(way: object) -> bool:
-    """Whether a holder is cleared by a statement of `holders`, and not by a function."""
+    """Return whether a holder is cleared by a statement of `holders` instead of a function."""
     return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_clear_with.")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITERS = ("memory/services/", "memory/models/", "memory/audit.py", "memory/ledger.py", "memory/migrations/")
-# What belongs to no tenant: the clock's own table, a key's last use, and what the console keeps for its staff.
+# Tables without a tenant: the schedules' own table, a key's last use, and the console's data of its staff.
 OWN_TABLES = {
     "memory/api/authentication.py": {"update"},
     # Reads several statements as one snapshot.
@@ -34,7 +34,7 @@ def sources() -> list[str]:
 
 
 def writes(tree: ast.AST) -> set[str]:
-    """The methods by which a module writes rows, and `sql` for a statement of its own that does."""
+    """Return the methods by which a module writes rows, and `sql` if a statement in it does."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
@@ -46,8 +46,10 @@ def writes(tree: ast.AST) -> set[str]:
 
 
 def _is_of_rows(call: ast.Call) -> bool:
-    """Whether a method of these names is one of a model, a queryset or the transaction: dictionaries, sets, hashes and
-    clients of other servers have some of them too."""
+    """Return whether a call with such a name is on a model, a queryset or the transaction.
+
+    Dictionaries, sets, hashes and clients of other servers have methods of the same names.
+    """
     assert isinstance(call.func, ast.Attribute)
     name, target = call.func.attr, call.func.value
     if name == "atomic":

@@ -53,9 +53,9 @@ class Cluster:
         self.process = self._started()
 
     def start_again(self) -> None:
-        """As who watches the worker does when it has ended; fails when it does not end.
+        """Start the worker again as its supervisor does. Fails if the former one does not end.
 
-        The jobs of the ended one are due at once, as after their heartbeat has been missed.
+        The jobs of the former worker become due at once, as after a missed heartbeat.
         """
         self.process.wait(20)
         lost = timezone.now() - timedelta(hours=1)
@@ -73,7 +73,7 @@ class Cluster:
         )
 
     def kill(self) -> None:
-        """kill -9 of the whole cluster, so that nobody takes over."""
+        """Kill the whole cluster with SIGKILL, so that no process takes over."""
         _kill(self._everyone())
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""A whole MemOS as `make run` starts it, on a folder and port of its own, to be killed in parts."""
+"""A complete MemOS as `make run` starts it, on a separate folder and port, whose parts can be killed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Server:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
-        """Starts everything and returns what it printed."""
+        """Start everything and return the output."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "memos_site.run"],
             cwd=ROOT,

@@ -28,7 +28,7 @@ _HELD = 3_700
 
 
 def wait_for_the_test(namespace_id: int, number: int, *, now: datetime) -> None:
-    """Ends when the test has let go."""
+    """Wait for the test, then end."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", [_HELD, _HELD])
 

@@ -135,7 +135,7 @@ def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
         rows = server.patient_call(f"/v1/ops/condensations?namespace={namespace}&limit=200")["condensations"]
         newest: dict[str, int] = {}
         for row in rows:
-            # One that is written anew, for what it rests on has changed, reaches no further.
+            # A card that is rewritten because its sources changed covers no further turns.
             last = row["trigger_details"].get("to_turn", 0)
             newest[row["session_id"]] = max(newest.get(row["session_id"], 0), last)
         return newest

@@ -1,4 +1,4 @@
-"""Two nodes, each with a web server and a worker of its own, on one PostgreSQL and one Valkey."""
+"""Two nodes, each with a web server and a worker, on one PostgreSQL and one Valkey."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ TEXTS = (
     "The archive key is under the mat.",
 )
 _EXPLAINABLE = re.compile(r"\s*(?:/\*.*?\*/\s*)?(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\b", re.IGNORECASE)
-# Of a join that is no more than this, PostgreSQL makes a condition of each of its tables.
+# PostgreSQL turns such a join into a condition on each of its tables.
 _NAMES_NAMESPACE = re.compile(r"\bnamespace_id = |= (?:\w+\.)?namespace_id\b")
 _CONDITIONS = ("Index Cond", "Recheck Cond", "Filter")
 _JOINS = ("Hash Cond", "Merge Cond", "Join Filter")
@@ -55,7 +55,7 @@ def opened() -> Iterator[None]:
 
 @pytest.fixture
 def fill(opened: None, make_tenant: Callable[..., Tenant], remember: Callable[..., str]) -> Callable[[str], Tenant]:
-    """Makes a tenant with memories, a document and what the worker makes of them."""
+    """Make a tenant with memories, a document and what the worker makes of them."""
 
     def make(name: str) -> Tenant:
         tenant = make_tenant(name)
@@ -164,7 +164,7 @@ def ask(tenant: Tenant) -> None:
 
 
 def query(tenant: Tenant) -> None:
-    """By SQL, and by the columns once these are loaded in the background."""
+    """Query by SQL, and by the columns once these were loaded in the background."""
     for _ in range(2):
         send(
             tenant,
@@ -207,9 +207,9 @@ def change_memory(tenant: Tenant) -> None:
 
 
 def work(tenant: Tenant, kind: str) -> None:
-    """Does what the worker would."""
+    """Do what the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
-        # As `run_job`, which reads the row again by its id alone.
+        # Like `run_job`, this reads the row again by its id alone.
         runner._run(runner._begin(job, timezone.now()))
 
 

@@ -53,7 +53,7 @@ NOT_PASSED = {
     *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON"),
     *("MEMOS_DEBUG", "MEMOS_ANONYMOUS"),
 }
-# Of PostgreSQL as `make run` starts it, on one small machine.
+# Options of PostgreSQL as `make run` starts it, on one small machine.
 OF_THE_EMBEDDED_ONE = {"listen_addresses", "log_min_messages", "io_workers", "max_logical_replication_workers"}
 ONE_SHOT = {"secrets", "migrate"}
 WORKER = ["python", "manage.py", "qcluster", "--name"]
@@ -143,7 +143,7 @@ def test_the_secrets_that_are_read_are_made_and_mounted(path: Path, tmp_path: Pa
     _make_secrets(roles["secrets"], tmp_path)
     (store, folder, mode), backups, activation = mounts(roles["secrets"])
     assert mode == "rw"
-    # Who runs MemOS may write there: the ledger of erasures must be kept.
+    # The user that runs MemOS must be able to write there, for the ledger of erasures.
     assert backups[1:] == (environment(roles["secrets"])["BACKUP_FOLDER"], "rw")
     # Nothing else of a container is written to: without the volume there are no activation caches.
     assert activation[1:] == (environment(roles["secrets"])["ACTIVATION_FOLDER"], "rw")
@@ -231,7 +231,7 @@ def test_health_checks_ask_for_what_exists(path: Path) -> None:
         assert roles[name]["healthcheck"]["test"] == ["CMD", "python", "-m", "deploy.healthcheck", kind]
         assert callable(getattr(healthcheck, f"check_{kind}"))
     probe = roles["postgres"]["healthcheck"]["test"][1]
-    # By the socket it would be healthy while the first start is still making the database.
+    # By the socket it would be healthy while the first start is still creating the database.
     assert "-h 127.0.0.1" in probe
     assert set(re.findall(r"\$(\w+)", probe)) <= environment(roles["postgres"]).keys()
 
@@ -361,7 +361,7 @@ def test_each_service_has_limits_within_two_processors_that_are_explained(path: 
 
 
 def test_the_files_differ_in_nothing_that_memos_sees() -> None:
-    """One deployment, told twice: service names, data folders and the build are what sets the files apart."""
+    """The files describe the same deployment; only service names, data folders and the build differ."""
     hosts = re.compile(r"\bmemos-(?=redis|web)")
     for name in MEMOS:
         one, other = by_role(MAIN)[name], by_role(PANEL)[name]
@@ -431,7 +431,7 @@ def test_1panel_runs_the_image_that_its_script_builds() -> None:
 
 
 def _make_secrets(service: dict[str, Any], folder: Path) -> None:
-    """Runs the command of the service `secrets` on `folder`, as this user."""
+    """Run the command of the service `secrets` on `folder`, as this user."""
     *command, target, owner = service["command"]
     assert target == mounts(service)[0][1]
     assert re.search(rf"\buseradd .* {owner}$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)

@@ -50,7 +50,7 @@ def environment() -> dict[str, str]:
 
 
 def ignored(path: str) -> bool:
-    """Whether .dockerignore keeps `path` from the builder: the last rule that matches it or a folder above decides."""
+    """Return whether .dockerignore hides `path`: the last rule that matches it or a parent folder decides."""
     verdict = False
     above = [str(parent) for parent in PurePosixPath(path).parents if str(parent) != "."]
     for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():

@@ -59,7 +59,7 @@ def headings(text: str) -> list[tuple[int, str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """What a link may name after `#`, as GitHub and the site make it of headings."""
+    """Return the anchors that GitHub and the site make from headings."""
     return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for _, words in headings(text)}
 
 

@@ -48,7 +48,7 @@ def test_the_table_of_layers_has_the_packages_in_the_order_of_their_contract():
 
 
 def test_every_contract_is_named():
-    """The page counts those that stand beside the layers."""
+    """The page has the right number of contracts besides the layers."""
     page = (DOCS / "develop" / "architecture.md").read_text("utf-8")
 
     assert len(CONTRACTS) == 9
@@ -74,7 +74,7 @@ def test_a_route_has_the_modules_in_the_order_of_the_calls():
 
 
 def test_a_package_stands_above_what_it_imports():
-    """By the heights of the boxes in the picture."""
+    """Compare the heights of the boxes in the picture."""
     drawing = architecture.draw_packages()
     heights = {name: float(y) for y, name in re.findall(r'<text x="[\d.]+" y="([\d.]+)"[^>]*>(\w+)</text>', drawing)}
     arrows = architecture.service_imports()

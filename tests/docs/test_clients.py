@@ -58,7 +58,7 @@ class Guide:
         return f"{self.tool} install {self.arguments}"
 
     def list_packages(self) -> list[str]:
-        """Names what the line installs; of the client for Python, the frameworks of the extra as well."""
+        """Name what the line installs; of the client for Python, the frameworks of the extra as well."""
         names = []
         for argument in shlex.split(self.arguments):
             extra = re.fullmatch(r"\./sdk/python(?:\[([\w-]+)\])?", argument)
@@ -86,7 +86,7 @@ def list_guides() -> list[Guide]:
 
 
 def read_rows(page: Path) -> dict[tuple[str, str], str]:
-    """Reads the versions of a table, by link and install line."""
+    """Read the versions of a table, by link and install line."""
     return {(link, line): versions for link, line, versions in _ROW.findall(page.read_text("utf-8"))}
 
 
@@ -113,7 +113,7 @@ def run(command: Sequence[str], folder: Path, environment: dict[str, str] | None
 
 
 def install(guide: Guide, folder: Path) -> tuple[list[str], str]:
-    """Makes the environment by the guide's line; returns how its programs are started, and what versions it has."""
+    """Make the environment by the guide's line; return the command for its programs, and its versions."""
     if guide.tool == "npm":
         (folder / "package.json").write_text('{"private": true, "type": "module"}\n', encoding="utf-8")
         run(["npm", "install", "--no-audit", "--no-fund", *shlex.split(guide.arguments)], folder)
@@ -153,7 +153,7 @@ def test_the_programs_of_a_guide_run_where_its_own_line_installs_them(
     }
     for program, shown in used:
         printed = run([*start, program.replace("http://127.0.0.1:8000", live_server.url)], tmp_path, environment)
-        # A package may print warnings of its own before.
+        # A package may print warnings before the output.
         assert printed.endswith(shown), printed
     write_row(guide, versions)
 

@@ -1,4 +1,4 @@
-"""docs/operate/how-far.md: what is estimated there follows from what is assumed and measured there."""
+"""docs/operate/how-far.md: its estimates follow from its own assumptions and measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(label: str) -> list[list[str]]:
 
 
 def estimate(memories: float) -> dict[str, list[float]]:
-    """What the page's own formulas make of its own figures."""
+    """Compute the page's formulas from its figures."""
     size = number(r"- memory = memories × ([\d,]+) bytes")
     query, ingest = re.findall(r"\((\d+) \+ (\d+) ms\)", PAGE)
     rows = memories * size

@@ -15,7 +15,7 @@ from tests.docs.pages import DOCS, blocks
 from tests.parsers import made_files
 
 PAGE = (DOCS / "guides" / "read-files.md").read_text("utf-8")
-# Told elsewhere on the page, or by their own words.
+# Reasons that the page explains elsewhere, or whose words explain themselves.
 ELSEWHERE = {"unsupported", "mislabelled", "gate", "refused", "parser_missing", "ocr_missing"}
 
 

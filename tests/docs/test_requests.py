@@ -31,7 +31,7 @@ WITH_REQUESTS = [page for page in pages() if "curl -s " in page.read_text("utf-8
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # The memory of the demo that a page asks about by an id.
 OF_THE_DEMO = {"01a1fea1-c108-713a-b31c-274a9e0ebe05": "Neukölln"}
-# What says what happened, not how things were named or weighed: the same in every answer.
+# Fields that describe what happened, without names and scores, so that they are the same in every answer.
 EXACT = {
     "accepted",
     "chunks",
@@ -45,11 +45,11 @@ EXACT = {
     "verdict",
     "version",
 }
-# What a question of a guide finds with any embedding model.
+# Results of a guide's question that are the same for any embedding model.
 RECORD = (".records[0].content", ".records[0].title")
 # Lines of a summary: extracted by rules, so the same everywhere.
 CARD = (".facts", ".preferences", ".constraints", ".decisions", ".risks", ".actions")
-# Which signals and parts a score has depends on the embedding model.
+# Signals and parts of a score depend on the embedding model.
 BY_MODEL = {"signals", "differences", "components"}
 
 
@@ -157,7 +157,7 @@ class Reader:
 
 
 def part_of(answer: Any, shown: Any) -> Any:
-    """What of an answer the page shows: the whole, a summary, or a section of the manifest."""
+    """Return the part of an answer that the page shows: the whole, a summary, or a section of the manifest."""
     if "condensations" in answer:
         return json.loads(answer["condensations"][0]["condensed_text"])
     if "section" in shown:
@@ -181,7 +181,7 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 
 def documented(block: Block) -> Any:
-    """The JSON of a block; what is cut out of it (…) is left out."""
+    """Return the JSON of a block, without the parts that are elided by …"""
     text = re.sub(r"\{…\}", "{}", block.text)
     text = re.sub(r",\s*…(?=\s*[\]}])|…,\s*(?=[\[{])", "", text)
     return json.loads(text)

@@ -1,4 +1,4 @@
-"""docs/develop/terms.md: modules are named by its words; those that are not are listed there."""
+"""docs/develop/terms.md: modules are named by its terms, or are listed there as exceptions."""
 
 from __future__ import annotations
 

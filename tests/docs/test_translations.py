@@ -1,4 +1,4 @@
-"""What is there in English and in Chinese has the same headings, commands and answers in both."""
+"""Pages in English and Chinese have the same headings, commands and answers."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def send(method: str, url: str, headers: Mapping[str, str], body: str) -> Any:
 
 
 def at(value: Any, path: str) -> Any:
-    """What `a.b.c` names in it."""
+    """Return the value at `a.b.c`."""
     return reduce(lambda inner, name: inner[name], path.split("."), value)
 
 
@@ -49,7 +49,7 @@ class N8n:
         }
 
     def run(self, execution: str, body: Mapping[str, Any]) -> Any:
-        """What the caller of the webhook is answered."""
+        """Return the webhook's answer to its caller."""
         self.execution = execution
         self.items: dict[str, Any] = {"Webhook": {"body": body}}
         self.item, name = self.items["Webhook"], "Webhook"
@@ -151,7 +151,7 @@ class Dify:
 
 
 def prompt_of(engine: N8n | Dify) -> str:
-    """What its model is told."""
+    """Return the prompt of its model."""
     node, field = ("Model", "prompt") if isinstance(engine, N8n) else ("pack", "prompt")
     return str(engine.items[node][field])
 

@@ -25,7 +25,7 @@ from tests.ops.conftest import World, _plain_settings, grant_console, postgres_a
 from tests.sdk.node_package import node_package  # noqa: F401
 
 CHROMIUM = os.environ.get("MEMOS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-# Without a graphics card the plain way of drawing takes less time; a request to elsewhere fails before it leaves.
+# Software rendering is faster without a graphics card, and requests to other hosts fail before they are sent.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-dev-shm-usage",
@@ -33,7 +33,7 @@ ARGUMENTS = [
     "--disable-gpu-compositing",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
-# Of every page that is looked at; without it, of those that a check finds wrong.
+# Keep pictures of every page that is checked; otherwise only of pages that fail.
 KEEP_SHOTS = bool(os.environ.get("MEMOS_KEEP_SHOTS"))
 SHOTS = Path(__file__).resolve().parents[2] / "test-results" / "e2e"
 # Each theme and each width once: a theme changes colours and nothing that has a size, a width no colour.
@@ -63,7 +63,7 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @dataclass
 class Watched:
-    """What went wrong in the browser. A test that provokes an error names a part of its text in `expected`."""
+    """Errors in the browser. A test that provokes an error adds a part of its text to `expected`."""
 
     problems: list[str]
     expected: list[str]
@@ -110,7 +110,7 @@ def open_page(browser: Browser, live_server, watched: Watched, transactional_db)
 
 
 def log_in(context: BrowserContext, client: Client, url: str) -> None:
-    """Gives the browser the session of a test client."""
+    """Give the browser the session of a test client."""
     cookie = client.cookies[django_settings.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": url}])
 
@@ -158,7 +158,7 @@ AXE = {"resultTypes": ["violations"], "preload": {"assets": ["media"]}}
 
 
 def settle(page: Page) -> None:
-    """Waits until the page is there as a person sees it."""
+    """Wait until the page is there as a person sees it."""
     page.wait_for_load_state()
     page.evaluate(SETTLED)
 
@@ -169,9 +169,10 @@ def keep_shot(page: Page, name: str) -> None:
 
 
 def check(page: Page, name: str) -> None:
-    """What holds for every page: no serious finding of axe, nothing wider than the window.
+    """Check a page: axe finds nothing serious, and nothing is wider than the window.
 
-    A page of which that is not true is kept as a picture; with MEMOS_KEEP_SHOTS=1 every page is."""
+    A page that fails is kept as a picture; with MEMOS_KEEP_SHOTS=1 every page is.
+    """
     settle(page)
     found = Axe().run(page, options=AXE).response["violations"]
     problems = [
@@ -188,7 +189,7 @@ def check(page: Page, name: str) -> None:
 
 
 def in_looks(page: Page) -> Iterator[tuple[str, int]]:
-    """Gives an open page each theme and width, then the first again. Only the map needs to be opened anew for it."""
+    """Give an open page each theme and width, then the first again. Only the map has to be reloaded for it."""
     for theme, width in LOOKS:
         give_look(page, theme, width)
         yield theme, width

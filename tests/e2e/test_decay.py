@@ -1,4 +1,4 @@
-"""The page about decay in a browser: the grid by keyboard, trying values, and what is done with what leaves."""
+"""The page Decay in a browser: the grid by keyboard, trying values, and actions on memories that leave soon."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The journeys of staff by keyboard alone: what is pressed is reached by Tab, as those without a pointer reach it.
+"""The main tasks of staff by keyboard alone: everything is reached by Tab, as users without a pointer do.
 
-The review queue, the radar's plot, the grid of decay, the map's points, entities and a reset are in the tests of their
+The review queue, the radar's plot, the decay grid, the map's points, entities and a reset are in the tests of their
 pages.
 """
 
@@ -24,7 +24,7 @@ FARTHEST = 250
 
 
 def reach(page: Page, wanted: Locator) -> None:
-    """Presses Tab until `wanted` has the focus, which must be visible there."""
+    """Press Tab until `wanted` has the focus, which must be visible there."""
     expect(wanted).to_be_visible()
     for _press in range(FARTHEST):
         page.keyboard.press("Tab")

@@ -1,5 +1,5 @@
-"""What the pages say when something is missing: PostgreSQL, Redis, a permission, data; and how they look to who sees
-or moves otherwise."""
+"""Pages when something is missing: PostgreSQL, Redis, a permission, data; and their accessibility for other ways of
+seeing and moving."""
 
 from __future__ import annotations
 

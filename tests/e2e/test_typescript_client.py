@@ -52,7 +52,7 @@ class Files(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def origin(node_package: NodePackage, tmp_path: Path) -> Iterator[str]:
-    """Where another server has `page.html` and what is installed."""
+    """Yield the URL of another server with `page.html` and the installed packages."""
     (tmp_path / "node_modules").symlink_to(node_package.modules)
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(tmp_path)))
     server.daemon_threads = True

@@ -101,7 +101,7 @@ def test_nothing_but_the_run_is_left(dataset, alice, remember):
 
 
 def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch):
-    # What an ingest would leave to the worker, an evaluation has to wait for.
+    # An ingest would leave this to the worker, but an evaluation has to wait for it.
     monkeypatch.setattr("memory.services.index.embedding.INLINE_PASSAGES", 1)
     filler = "Nothing of that kind happens here, says one more sentence. " * 60
     long = {"_id": "a9", "group": "a", "text": f"{filler}The submarine periscope is broken."}

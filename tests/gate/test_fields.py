@@ -1,4 +1,4 @@
-"""What stands beside a text is judged as the text is: every string, wherever it stands."""
+"""Fields besides the text are judged like the text: every string, at any depth."""
 
 from __future__ import annotations
 

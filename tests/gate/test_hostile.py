@@ -40,7 +40,7 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_grows_with_the_length(piece):
-    # What grows with the square does so each time; what a busy machine disturbs does not.
+    # Quadratic growth shows each time; disturbances by a busy machine do not.
     assert any(_growth(piece) < MOST_GROWTH for _ in range(ATTEMPTS))
 
 

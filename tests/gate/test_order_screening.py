@@ -1,4 +1,4 @@
-"""What screening passes over must be what no rule holds of: it may only spare searches."""
+"""Screening may only skip texts that no rule matches, because it exists to save searches."""
 
 from __future__ import annotations
 

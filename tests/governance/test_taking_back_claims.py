@@ -11,7 +11,7 @@ DISOWNED = "That was not me. I am not allergic to anything."
 
 
 def retired(new: str, *old: str, speaker: str = "", told_by: str = "", elsewhere: bool = False) -> list[str]:
-    """What of the old texts leaves search when `new` is said after them."""
+    """Return which of the old texts leave search when `new` is said after them."""
     told: dict[int, list[Statement]] = {
         place: statements(text, speaker=told_by) for place, text in enumerate(old, start=1)
     }
@@ -48,13 +48,13 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         # Another topic, or another thing of the same.
         ("That was not me. I am not allergic to cats.", "I am allergic to peanuts."),
         ("That was not me. I am not in Oslo.", "I am allergic to peanuts."),
-        # It denies where somebody is, or something for a time.
+        # These deny a location, or something for a limited time.
         ("That's wrong. I'm not in Oslo this week.", "I live in Oslo."),
         ("That's wrong. I'm not in Oslo.", "I live in Oslo."),
         ("That's not right. I don't smoke today.", "I smoke every day."),
         ("那不对。我今天不喝咖啡。", "我每天早上喝咖啡。"),
         ("那不对。我不在上海。", "我住在上海。"),
-        # What is alike but for a number, a day or a thing.
+        # These are alike except for a number, a day or a thing.
         ("That's wrong. I don't use Python for speed.", "I use Python for data work."),
         ("That's false. I don't speak French fluently.", "I speak French."),
         ("That's wrong. I'm not allergic to peanut butter.", "I am allergic to peanuts."),
@@ -68,7 +68,7 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         ("That was not me. Maybe I am not allergic to anything.", "I am allergic to peanuts."),
         ('She said "that was not me". I am not allergic to anything.', "I am allergic to peanuts."),
         ("That was not me at the party. I am not allergic to anything.", "I am allergic to peanuts."),
-        # What was said is of somebody else, in the past, a question, a quotation or denied already.
+        # The earlier statement is about someone else, in the past, a question, a quotation, or already denied.
         (DISOWNED, "My sister is allergic to peanuts."),
         (DISOWNED, "Ben is allergic to peanuts."),
         (DISOWNED, "I used to be allergic to peanuts."),

@@ -61,7 +61,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def world(settings: Any, tmp_path: Path) -> Iterator[Path]:
-    """A database of its own, a copy of the empty test database, and the folder of its backups."""
+    """Yield a separate database, which is a copy of the empty test database, and the folder of its backups."""
     folder = tmp_path / "backups"
     settings.MEMOS_BACKUP_DIR = str(folder)
     settings.MEMOS_ERASURE_LEDGER = str(folder / "erasures.ledger")
@@ -416,7 +416,7 @@ class TestRefused:
 
 
 class TestErased:
-    """What was erased after a backup does not come back with it."""
+    """Data erased after a backup does not come back with it."""
 
     def test_memories_by_their_ids_wherever_they_were(self, alice):
         gone = say(alice, "The safe opens with zinnober.")
@@ -461,7 +461,7 @@ class TestErased:
 
         restore(path)
         assert texts() == []
-        # What was remembered after the erasure is in the later backup and is not touched.
+        # The memory stored after the erasure is in the later backup and stays.
         restore(later, "--replace")
         assert [str(identity) for identity in Memory.objects.across_namespaces().values_list("pk", flat=True)] == [kept]
 
@@ -563,7 +563,7 @@ class TestErased:
         carry_out = run.carry_out
 
         def without_redis(**arguments: Any) -> bool:
-            # As after a failure: Redis is left alone for a while.
+            # After a failure, Redis is not used for a while.
             redis_store._paused_until = 0.0 if waited else time.monotonic() + 30
             return carry_out(**arguments)
 

@@ -96,7 +96,7 @@ def test_a_clear_regression_ends_with_a_status_of_its_own(dataset: Path, monkeyp
     with pytest.raises(CommandError, match=f"Worse than run {first['id']}: .*MRR") as refused:
         evaluated(dataset, "--compare", first["id"])
     assert refused.value.returncode == 3
-    # What is worse by no more than is tolerated is none.
+    # A difference within the tolerance is no regression.
     evaluated(dataset, "--compare", first["id"], "--tolerance", "100")
 
 

@@ -65,7 +65,7 @@ def test_what_a_rollback_takes_back_is_sent_again(make):
     with reach.hold(other), broken.cursor() as cursor:
         broken.set_autocommit(False)
         cursor.execute("SELECT 1")
-        # As a request that ends in the middle of a transaction: the pool rolls it back.
+        # A request that ends in the middle of a transaction leaves such a connection; the pool rolls it back.
         broken.close()
 
     assert ask(make(), other)[0] == other

@@ -60,7 +60,7 @@ def held() -> list[tuple[int, int, int]]:
 
 
 def is_free(other: psycopg.Connection[Any], lock: Lock, *, shared: bool = False) -> bool:
-    """Whether the second connection could have the lock."""
+    """Return whether the second connection could take the lock."""
     key, parameters = _key(lock, subject(lock))
     with other.transaction():
         name = f"pg_try_advisory_xact_lock{'_shared' if shared else ''}"
@@ -164,7 +164,7 @@ def digest(name: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(name + ROW.bytes, digest_size=8).digest(), signed=True)
 
 
-# As the statements of 0.1.0 wrote them: during an upgrade its worker may still be at work.
+# The lock numbers in the statements of 0.1.0, whose worker may still be running during an upgrade.
 FORMER = {
     Lock.AUDIT_SEALS: ("%s::bigint", [0x6D656D6F_61756474]),
     Lock.BACKUP: ("%s::bigint", [0x6D656D6F_6261636B]),
@@ -185,7 +185,7 @@ FORMER = {
 }
 
 
-# Those that no release had.
+# Locks that no release had.
 NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
     Lock.PREFERENCES, Lock.SETTLE_NAMESPACE, Lock.TREE,

@@ -97,7 +97,7 @@ def staff(db) -> Client:
 
 @pytest.fixture
 def grant_console(db):
-    """Makes a member of staff who may open the console, reaches these namespaces and has these permissions beside."""
+    """Return a function that creates a member of staff with access to the console, these namespaces and permissions."""
 
     def make(*namespaces: str, permissions: tuple[str, ...] = ()) -> Client:
         user = User.objects.create_user(f"clerk{User.objects.count()}", is_staff=True)
@@ -114,7 +114,7 @@ def grant_console(db):
 
 
 class PostgresAway:
-    """Takes PostgreSQL away: its connections are ended, and new ones lead to a port where nobody listens."""
+    """Makes PostgreSQL unavailable: it closes connections, and points new ones to a port without a listener."""
 
     def __init__(self) -> None:
         self.where = {name: connections.settings["default"][name] for name in ("HOST", "PORT")}

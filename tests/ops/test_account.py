@@ -1,4 +1,4 @@
-"""Where an account is signed in, and its second factor."""
+"""The logins of an account, and its second factor."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def code_of(user: User, *, steps: int = 0) -> str:
 
 
 def enrolled(client: Client, user: User) -> list[str]:
-    """Sets the second factor up by the pages; returns the backup codes that were shown."""
+    """Set the second factor up by the pages; return the backup codes."""
     client.post(f"{URL}second-factor/begin/")
     page = client.get(URL).content.decode()
     assert "<svg" in page

@@ -23,7 +23,7 @@ EVERYTHING = system_access("tests")
 
 @pytest.fixture
 def ann(world: World) -> User:
-    """A user of harbour; one of bakery beside."""
+    """Create a user of harbour, and one of bakery."""
     users.create_user(EVERYTHING, namespace="bakery", name="baker", now=timezone.now())
     return users.create_user(
         EVERYTHING, namespace="harbour", name="ann", display_name="Ann Lee", preferences={"tea": "oolong"},

@@ -62,7 +62,7 @@ def test_a_large_namespaces_page_stands_before_its_numbers(staff, pottery, setti
     [rest] = re.findall(r'hx-get="([^"]*decay/rest/[^"]*)"', page)
     answer = staff.get(rest.replace("&amp;", "&")).content.decode()
     assert 'name="floor"' in answer
-    # What is done with the memories that leave leads back to the page, not to a part of it.
+    # Actions on memories that leave soon return to the page, not to a fragment.
     assert 'name="next" value="/ops/decay/?ns=pottery&amp;floor=0.1"' in answer
 
 

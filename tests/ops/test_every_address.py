@@ -1,4 +1,4 @@
-"""What holds for every address of the console: who may not, sees nothing; looking changes nothing."""
+"""Every address of the console: users without permission see nothing, and viewing changes nothing."""
 
 from __future__ import annotations
 

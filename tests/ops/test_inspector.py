@@ -26,7 +26,7 @@ QUESTION = "When does the harbour pilot board?"
 
 
 def pack_of(world, text=QUESTION, **more):
-    """Asks as an agent would, and returns the pack that is kept."""
+    """Ask as an agent would, and return the stored pack."""
     answer = query(world.harbour, Ask(text, 3, timezone.now(), **more), session="night shift", max_tokens=400)
     return ContextPack.objects.across_namespaces().get(pk=answer.pack_id)
 

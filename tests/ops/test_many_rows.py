@@ -1,4 +1,4 @@
-"""What a page asks of the database does not grow with the rows: as many statements at ten rows as at thousands."""
+"""The number of a page's statements does not grow with its rows: it is the same for ten rows and for thousands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copied(column: str) -> str:
 
 
 def multiply(table: str, condition: str, first: int, last: int, **changed: str) -> None:
-    """Copies one row of the table for each number g from `first` to `last`, with other values (SQL) in some columns."""
+    """Copy one row of the table for each number g from `first` to `last`, with other values (SQL) in some columns."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table])
         columns = [name for (name,) in cursor.fetchall()]
@@ -74,7 +74,7 @@ def grow(world, first: int, last: int) -> None:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What is sent to PostgreSQL within: by Django and beside it."""
+    """Collect the statements sent to PostgreSQL within, through Django and directly."""
     sent: list[str] = []
     whole = psycopg.Cursor.execute
 

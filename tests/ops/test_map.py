@@ -1,4 +1,4 @@
-"""The page of the map: its points, its clusters and what is done with a selection; reach, permissions, masking."""
+"""The map: its points, its clusters, and actions on a selection; reach, permissions, masking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may not read texts reads neither speakers, titles, typed reasons nor metadata, and cannot find them out."""
+"""Users who may not read texts see no speakers, titles, typed reasons or metadata, and cannot find them out."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SAME = {"p50", "p95", "Redis", "PDF", "HTML", "CSV", "JSON", "Markdown", "Word",
         "ChatGPT", "Claude", "Gemini", "Portable AI Memory 1.0", "hindsight", "mem0"}  # fmt: skip
 KEYWORDS = ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext", "pgettext_lazy")
 PLACE = re.compile(r"%\((\w+)\)[sd]|\{(\w+)\}")
-# What Django makes of a template for xgettext to read.
+# The form into which Django converts templates for xgettext.
 IN_TEMPLATE = re.compile(r"""gettext\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
@@ -38,7 +38,7 @@ def marked() -> Iterator[tuple[str, str]]:
             for line, function, words, _comments in extract_python(file, KEYWORDS, [], {}):
                 first = words[0] if isinstance(words, tuple) else words
                 if function.startswith("pgettext"):
-                    # Where the word is a variable there is nothing to find.
+                    # A variable has no word to look up.
                     first = in_context(*words) if words[1] else None
                 if first:
                     yield f"{path.relative_to(ROOT)}:{line}", first
@@ -97,7 +97,7 @@ def shown_of_models() -> Iterator[tuple[str, str]]:
             if field.name in names:
                 yield str(field), str(field.verbose_name)
                 yield str(field), str(field.help_text)
-                # Those that are marked where they are written are found there.
+                # Other values are marked where they are defined, and are found there.
                 enum = [(value, title) for value, title in field.flatchoices if field.model._meta.app_label == "memory"]
                 yield from ((str(field), in_context("value", str(title))) for _value, title in enum)
 

@@ -1,4 +1,4 @@
-"""`/ops/webhooks/`: who is told of what happens, for staff who reach it, and what they may do with it."""
+"""`/ops/webhooks/`: webhooks within the reach of staff, and their actions."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ def read_confined(path: Path, name: str, folder: Path) -> str:
 
 
 def read_without_a_sandbox(path: Path, name: str, folder: Path) -> str:
-    """As the child process does, which has the network and the disk here."""
+    """Parse a file like the child process, but with access to the network and the disk."""
     asked = {"name": name, "max_pages": 100, "max_chars": 200_000, "ocr_folder": "", "ocr_languages": ["eng"]}
     program = (
         "import json, os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"

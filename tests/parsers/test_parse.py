@@ -1,4 +1,4 @@
-"""Files are read in a process of their own: hostile ones first, then what is kept of headings, pages and tables."""
+"""Files are parsed in a separate process: hostile ones first, then headings, pages and tables."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ HOSTILE = {
         "unsafe_xml",
     ),
     "billion laughs": (made.raw_docx(TEXT.format("&a11;"), head=LAUGHS), "a.docx", "unsafe_xml"),
-    # The parser runs out of its stack, and takes nobody with it.
+    # The parser exhausts its stack, without affecting other processes.
     "deep xml": (made.raw_docx("<w:p>" * 200_000), "a.docx", {"damaged", "bomb", "crashed"}),
     "cut off docx": (made.docx()[:9_000], "a.docx", "damaged"),
     "cut off pdf": (made.pdf()[:1_500], "a.pdf", {"damaged", "no_text"}),
@@ -125,7 +125,7 @@ def test_a_hostile_file_is_refused_with_its_reason(tmp_path, kind):
     ],
 )
 def test_a_parser_that_breaks_out_is_ended(tmp_path, monkeypatch, program, limits, reason):
-    """Stands for a parser that a file has taken over: it is confined before it runs."""
+    """Stand for a parser that a file has taken over: it is confined before it runs."""
     _instead_of_the_parser(monkeypatch, program)
     children = []
     path = tmp_path / "sent"

@@ -1,4 +1,4 @@
-"""Sheets keep what people see: formats, dates, merged heads, values of formulas; what is hidden is said."""
+"""Sheets keep what people see: formats, dates, merged heads, values of formulas; hidden parts are reported."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_formulas_show_their_values_or_say_that_there_is_none():
     assert "| 100 | =A2*1.2 (no value is stored) |" in text
     assert notes == ["Formulas without a stored value stand as formulas (1): open the file in its program and save it."]
 
-    # As a spreadsheet program saves it: with the value beside the formula.
+    # A spreadsheet program saves the value together with the formula.
     text, _, _, notes = sheets.read_sheets(
         with_value(made_by_code, b"<f>A2*1.2</f><v></v>", b"<f>A2*1.2</f><v>120</v>")
     )
@@ -130,7 +130,7 @@ def test_too_many_cells_are_refused(monkeypatch):
 
 
 def merge(*areas: str) -> bytes:
-    """A workbook with a few cells and merged areas, of which no program would make so many or such large ones."""
+    """Return a workbook with a few cells and merged areas that are more or larger than any program would make."""
     content = made.book(lambda book: (book.active.append(["a", "b"]), book.active.append(["c", "d"])))
     stream = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as was, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as changed:

@@ -23,7 +23,7 @@ def build(
     segments: bool = True,
     wrong_way_round: bool = False,
 ) -> Path:
-    """Writes tokenizer and graph; the score is the number of known words that stand on both sides.
+    """Write tokenizer and graph; the score is the number of known words that stand on both sides.
 
     `labels`: 1 gives [batch, 1], 2 gives [batch, 2] (zeros, scores), None gives [batch]; more gives as many columns.
     `wrong_way_round` gives the lower score to what shares more.
@@ -37,7 +37,7 @@ def build(
 
 
 def tokenizer(folder: Path, *, window: int | None = None) -> None:
-    """Writes tokenizer.json: one token a word."""
+    """Write tokenizer.json: one token a word."""
     names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS)
     made = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()

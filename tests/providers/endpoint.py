@@ -22,10 +22,10 @@ class Asked:
 
 @dataclass
 class Endpoint:
-    """`answer(body)` gives (status, what is sent), and headers if there are any.
+    """A fake endpoint. `answer(body)` returns (status, content), and optionally headers.
 
-    What is sent is JSON; bytes go as they are, and an iterator of bytes piece by piece, until it ends or the reader has
-    gone.
+    The content is sent as JSON. Bytes are sent unchanged, and an iterator of bytes piece by piece, until it ends or the
+    reader has gone.
     """
 
     url: str

@@ -28,7 +28,7 @@ class Llama:
     folder: Path
 
     def serve(self, settings: Any) -> None:
-        """Lets it be the chat model of the settings, for every purpose."""
+        """Let it be the chat model of the settings, for every purpose."""
         settings.MEMOS_LLM_ENABLED = True
         settings.MEMOS_LLM_PROVIDER = "llamacpp"
         settings.MEMOS_LLM_BASE_URL = self.url

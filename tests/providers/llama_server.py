@@ -31,7 +31,7 @@ def main() -> None:
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    # Without the teardown of threads that may still answer somebody.
+    # A normal exit would tear down threads that may still be answering.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""A chat model that fails in every way that an endpoint can: what is said of it, and that its caller gets on."""
+"""A chat model that fails in every way an endpoint can: its errors are reported, and its caller continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose texts are next, by a model whose runs are let through one at a time."""
+"""The order of texts for a model that runs one request at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that makes vectors for all others, as a process of its own on the real weights."""
+"""The embedding server, as a separate process with the real weights."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_process_that_stands_still_is_unavailability(server, client, monkeypat
 def test_texts_are_embedded_while_the_caller_goes_on(server, client):
     alone = client.embed(TEXTS)
     first = client.start(TEXTS[:1])
-    # The connection has an answer on it that nobody has taken yet.
+    # The connection has an answer that was not read yet.
     assert np.allclose(client.embed(TEXTS[1:]), alone[1:], atol=1e-6)
     client.start(["nobody wants to know"])
     second = client.start(TEXTS[2:])

@@ -20,7 +20,7 @@ from memory.services.summaries.writer import EXTRACTIVE
 from tests.providers.endpoint import Endpoint, serving
 
 TURNS = ["I prefer green tea.", "We decided to ship on Friday.", "Never call before nine."]
-# A Wednesday: a card may name the day on which its source was said, and those that are refused name others.
+# A Wednesday: a card may name the day on which its source was said; the refused cards name others.
 SAID = datetime(2026, 5, 6, 12, tzinfo=UTC)
 GOOD = {
     "facts": [{"text": "Ann ships on Friday.", "sources": [2]}],

@@ -280,7 +280,7 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
 
 
 def embedding_choice() -> tuple[str, str, str]:
-    """What doctor says of it: status, what, fix."""
+    """Return doctor's report on it: status, what, fix."""
     found = diagnose(schedules=(), now=timezone.now())
     return next((one.status, one.what, one.fix) for one in found if one.name == "embedding choice")
 

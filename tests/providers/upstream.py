@@ -44,7 +44,7 @@ def streamed(*texts: str, **options: Any) -> Reply:
 
 
 def whole(text: Any, *, finish: str | None = "stop", **message: Any) -> Reply:
-    """Builds a whole answer."""
+    """Build a whole answer."""
     said_by = {"role": "assistant", "content": text, **message}
     said = {
         "id": "c-1",
@@ -70,7 +70,7 @@ class Upstream:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """Those of the last request."""
+        """Return the messages of the last request."""
         found: list[dict[str, Any]] = self.asked[-1]["messages"]
         return found
 

@@ -13,8 +13,8 @@ SECONDS_BETWEEN = 60.0
 
 
 def candidates(count: int, **given: Any) -> Candidates:
-    """`count` candidates a minute apart, with all pairs of a session that stand beside each other; `given` arrays
-    replace what the others have."""
+    """Return `count` candidates, a minute apart, with all neighbouring pairs of a session. `given` arrays override
+    defaults."""
     turns = np.arange(1, count + 1)
     usual: dict[str, Any] = {
         "cosine": np.zeros(count),

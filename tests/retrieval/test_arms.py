@@ -1,4 +1,4 @@
-"""What the two arms find, and what they never do."""
+"""Results of the two arms, and what they must never return."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_chinese_is_found_by_its_characters(alice, remember):
     found = by_words(alice, "限流用什么？")
     assert [identity for identity, _ in found] == [wanted]
     assert {identity for identity, _ in by_words(alice, "茶")} == {other}
-    # Of grammar only.
+    # These words are grammatical only.
     assert by_words(alice, "我们") == []
     assert by_words(alice, "流限")[0][0] == wanted
 

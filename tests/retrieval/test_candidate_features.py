@@ -32,7 +32,7 @@ def asked(text: str, where: Any = None) -> Question:
 def read(
     tenant: Any, question: Question, bm25: dict[str, float], *, taking_part: Collection[str] = ("neighbours",)
 ) -> CandidateFeatures:
-    """Reads the features of memories with these scores, and of those around the strongest."""
+    """Read the features of memories with these scores, and of those around the strongest."""
     known = KnownValues(bm25, mentions={}, preferences={}, topics={})
     return find_by_meaning(tenant.scope, question, known, taking_part=taking_part, pool=0)[0]
 

@@ -1,4 +1,4 @@
-"""Parts that sum to the score, for what came back and what did not; and the sentences beside them."""
+"""Parts sum to the score, for hits and for rejected candidates; and the sentences that explain them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fact and a turn that it rests on are told once, by the turn, at the place of the better of the two."""
+"""A fact and its source turn are returned once, as the turn, at the better of the two ranks."""
 
 from __future__ import annotations
 

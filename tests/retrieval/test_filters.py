@@ -335,7 +335,7 @@ def kind(value: Any) -> type:
 
 
 def holds(data: dict[str, Any], row: tuple[dict[str, Any], str, int]) -> bool:
-    """What the filter means, said once more in Python."""
+    """Evaluate the filter in Python."""
     return all(entry_holds(name, value, row) for name, value in data.items())
 
 
@@ -408,7 +408,7 @@ def asked(text: str, data: Any = None, *, as_of: datetime | None = None) -> Ques
 
 def test_a_filter_finds_all_that_match_however_many_others_are_nearer(alice, remember):
     wanted = {remember(alice, f"tea {number} harbour bakery", metadata={"project": "atlas"}) for number in range(10)}
-    # A number each: what is said over and over would count once.
+    # The numbers keep these texts from counting as repetitions.
     for number in range(150):
         remember(alice, f"green tea {number}", metadata={"project": "other"})
 

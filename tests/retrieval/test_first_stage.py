@@ -1,4 +1,4 @@
-"""What a ranking is learned from."""
+"""The values that rankings are learned from."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from tests.retrieval.candidates import candidates
 
 EVERYTHING = (*ARMS, *SIGNALS)
 NO_WORDS = WordHits([], 0.0, {})
-# Of two memories one holds the only word: a best score of 20 is evidence without doubt.
+# One of two memories has the only word, so its score of 20 is certain evidence.
 ONE_WORD = WordHits([], 2.0, {"word": 1})
 
 

@@ -1,4 +1,4 @@
-"""What was superseded: not found now, found for the time in which it held, and for what was believed before."""
+"""Superseded memories: not found now, but found for the time in which they held, and for what was believed before."""
 
 from __future__ import annotations
 

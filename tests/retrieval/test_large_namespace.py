@@ -32,13 +32,13 @@ STAFF = system_access("staff:ann")
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings, monkeypatch):
-    """Makes namespaces large from 200 memories on."""
+    """Make namespaces large from 200 memories on."""
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
     monkeypatch.setattr(common_terms, "COMMON", 20)
 
 
 def told(count: int, *, seed: int) -> list[str]:
-    """Texts of topics: each has three words of its own and is told with one that varies."""
+    """Return texts by topic: each topic has three words, and each text one further varying word."""
     chance = random.Random(seed)
     topics = [random.Random(number).sample(WORDS, 3) for number in range(40)]
     return [" ".join([*chance.choice(topics), f"detail{chance.randrange(60)}"]) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What counts as one statement said twice, and how many different ones are picked."""
+"""Repetitions of a statement are recognised, and the number of different ones is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said of a memory stays behind it."""
+"""Answers that quote a memory rank below it."""
 
 from __future__ import annotations
 

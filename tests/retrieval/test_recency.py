@@ -1,4 +1,4 @@
-"""What is newer comes in above what it replaces, and the first hits are the same however many are wanted."""
+"""Newer statements rank above those that they replace, and the first hits do not depend on how many are wanted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ASKED = (
 
 @pytest.fixture
 def say(alice, remember) -> Callable[..., uuid.UUID]:
-    """Remembers a text of the given day of 2026."""
+    """Remember a text of the given day of 2026."""
 
     def run(text: str, day: int, **fields: Any) -> uuid.UUID:
         fields.setdefault("session", f"s{day}")
@@ -61,7 +61,7 @@ def say(alice, remember) -> Callable[..., uuid.UUID]:
 
 
 def link(tenant: Any, newer: uuid.UUID, older: uuid.UUID, words: str = "", **fields: Any) -> None:
-    """Says that the newer memory is the likely successor of the words (empty: of all) of the older one."""
+    """Say that the newer memory is the likely successor of the words (empty: of all) of the older one."""
     text = Memory.objects.in_scope(tenant.scope).get(pk=older).text
     start = text.index(words)
     MemoryLink.objects.create(

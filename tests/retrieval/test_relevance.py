@@ -66,7 +66,7 @@ def test_evidence_is_the_best_of_the_candidates_and_their_mean():
 def test_what_is_asked_is_worth_what_its_words_are_worth_there():
     found = evidence([0.6], [1.0], text="Which kiln is hotter?", holding={"kiln": 7})
 
-    # "Which" and "is" are no terms.
+    # "Which" and "is" are not terms.
     assert found.asked == pytest.approx(idf(holding=7, memories=100) + idf(holding=0, memories=100))
 
 

@@ -241,7 +241,7 @@ def test_shares_are_within_the_budget_and_the_demands_and_leave_nothing_that_is_
     assert sum(granted) <= budget
     assert all(given <= demand for given, demand in zip(granted, demands, strict=True))
     assert sum(granted) >= min(budget - len(demands), sum(demands))
-    # Who gets less than needed gets no less, for its weight, than any other (but for what rounding takes).
+    # A section that gets less than it needs gets, for its weight, no less than any other, except for rounding.
     for given_here, demand, weight in zip(granted, demands, weights, strict=True):
         if given_here < demand:
             assert all((given_here + 1) / weight >= other / by for other, by in zip(granted, weights, strict=True))
@@ -354,7 +354,7 @@ def test_a_budget_too_small_for_anything_gives_an_empty_text_and_says_so():
 
 
 def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None) -> RenderedPack:
-    """What a question is answered with when the session has `turn` messages, of which the window keeps 20."""
+    """Return the answer to a question when the session has `turn` messages, of which the window keeps 20."""
     window = WindowMessages(messages(max(1, turn - 19), turn), max(0, turn - 20), covered, 6)
     hits = [hit(f"{words} {number}.", number=number) for number in range(3)]
     return handed(

@@ -17,7 +17,7 @@ TEXTS = ["train", "the train to lyon leaves at", "kitchen"]
 
 @pytest.fixture
 def model(settings, tmp_path: Path) -> Callable[..., Path]:
-    """Switches the stage on, with the model that counts the words in common."""
+    """Switch the stage on, with the model that counts the words in common."""
 
     def switch_on(**options: object) -> Path:
         settings.MEMOS_RERANK_PROVIDER = "onnx"

@@ -1,4 +1,4 @@
-"""Topics of a session: who joins whom, and what is split."""
+"""Topics of a session: joining and splitting."""
 
 from __future__ import annotations
 

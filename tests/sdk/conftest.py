@@ -21,7 +21,7 @@ EXTRAS = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project
 PROGRAMS = Path(__file__).parent / "programs"
 CLIENTS, CREWAI = ".venv-clients", ".venv-crewai"
 SECONDS = 300
-# What they would send elsewhere.
+# These settings disable the frameworks' telemetry.
 SILENT = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -70,7 +70,7 @@ def memos(memos_client: ModuleType, live_server: Any, alice: Any) -> Any:
 
 @pytest.fixture
 def run_framework(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callable[[str], str]:
-    """Runs a program where its framework is, with the client from its wheel, and returns what it prints."""
+    """Run a program where its framework is, with the client from its wheel, and return its output."""
 
     def run(program: str) -> str:
         home = CREWAI if "crewai" in program else CLIENTS

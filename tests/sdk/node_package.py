@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "typescript"
 BUILT = ("node_modules", "dist")
 SECONDS = 300
-# What npm says when it does not reach its registry, or a registry that lacks the package.
+# Errors of npm if its registry is unreachable or lacks the package.
 AWAY = (
     "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED", "E404", "ETARGET",
 )  # fmt: skip
@@ -33,7 +33,7 @@ class NodePackage:
         return self.home / "node_modules"
 
     def tool(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs one of the package's tools (`tsc`, `openapi-typescript`), whatever becomes of it."""
+        """Run one of the package's tools (`tsc`, `openapi-typescript`), whatever becomes of it."""
         return run_program([str(self.source / "node_modules" / ".bin" / name), *arguments], self.home)
 
 
@@ -101,7 +101,7 @@ def _npm(folder: Path, *arguments: str) -> None:
 
 
 def run_program(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a program in `folder`, whatever becomes of it."""
+    """Run a program in `folder`, whatever becomes of it."""
     return subprocess.run(
         command,
         cwd=folder,

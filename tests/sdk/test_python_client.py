@@ -359,7 +359,7 @@ def test_it_does_not_wait_an_hour_for_a_budget(memos_client, live_server, alice)
 
 @pytest.fixture
 def shell(installed: Path, live_server: Any, alice: Any) -> Any:
-    """Runs `memos` with these arguments."""
+    """Run `memos` with these arguments."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(installed),

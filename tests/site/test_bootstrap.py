@@ -1,4 +1,4 @@
-"""What the first start makes, and that no later start makes it again."""
+"""The first start creates everything, and no later start creates it again."""
 
 from __future__ import annotations
 

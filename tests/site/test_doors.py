@@ -1,4 +1,4 @@
-"""What a request's path and headers say: which pages have the strict policy, and which namespaces are there."""
+"""Request paths and headers: pages with the strict policy, and existing namespaces."""
 
 from __future__ import annotations
 

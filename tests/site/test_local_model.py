@@ -42,7 +42,7 @@ def make_model(tmp_path: Path) -> Iterator[Make]:
 
 
 def ask(model: LocalModel) -> bytes:
-    """Sends a request, and tends the model until it is answered or hung up on."""
+    """Send a request, and tend the model until it has answered or the connection is cut."""
     place = urlsplit(model.url)
     answered = threading.Event()
     said: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What happens to a request before a view sees it: slashes too many, and pages of browsers."""
+"""Middleware: superfluous slashes, and pages for browsers."""
 
 from __future__ import annotations
 

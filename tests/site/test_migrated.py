@@ -35,7 +35,7 @@ def empty_database() -> Iterator[str]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """What the commands are given to read."""
+    """Return the files for commands that read one."""
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text('{"session": "s1", "role": "user", "text": "Green tea."}\n')
     return {"DATASET": str(write_dataset(tmp_path / "pottery")), "TRANSCRIPT": str(transcript)}

@@ -1,4 +1,4 @@
-"""What people take, have again, turn down or correct, and what only looks like it: the harm is counted on these."""
+"""Texts in which people take, repeat, turn down or correct something, and similar ones, by which harm is counted."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ NO_CHOICE = {
     ],
 }
 
-# Choices: what is chosen (a word of it), and whether it is taken.
+# Choices: a word of the chosen thing, and whether it is taken.
 CHOICES = [
     ("Book the aisle seat again.", "aisle", True),
     ("The window seat, as always, please.", "window", True),
@@ -316,7 +316,7 @@ AFTERWARDS = [
     "朋友聚会，他们点了一份烤鱼。",
 ]
 
-# Written last, when what is chosen had to name one of the things that people choose between.
+# These were written last, when a choice already had to name one of the known things.
 LAST = [
     "I'll take the bus driver's name.",
     "I'll take the bread out of the oven.",

@@ -1,4 +1,4 @@
-"""What of a turn is a choice of its speaker, and what choices come to. Refusals first: what only looks like one."""
+"""Choices in a turn, and their totals. Refusals first: texts that only look like one."""
 
 from __future__ import annotations
 

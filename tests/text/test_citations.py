@@ -18,7 +18,7 @@ SOURCES = {
 
 
 def read(*pieces: str) -> list[str]:
-    """What a filter that knows 1, 2 and 3 passes on after each piece."""
+    """Return the output of a filter that knows 1, 2 and 3, after each piece."""
     marker_filter = MarkerFilter(SOURCES)
     return [marker_filter.feed(piece) for piece in pieces]
 

@@ -1,4 +1,4 @@
-"""Headings, read line by line, are those that a CommonMark parser finds."""
+"""Headings, found line by line, are the same as those of a CommonMark parser."""
 
 from __future__ import annotations
 

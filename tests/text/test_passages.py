@@ -1,4 +1,4 @@
-"""Where long texts are cut: exact places, whole words, nothing lost, in bounded time."""
+"""Long texts are cut at exact places between words, without losing anything, in bounded time."""
 
 from __future__ import annotations
 

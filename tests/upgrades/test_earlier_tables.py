@@ -1,6 +1,6 @@
-"""What is stored is right after an upgrade from the tables of earlier versions.
+"""Stored data is right after an upgrade from the tables of earlier versions.
 
-Back to them and forth again once, for all that is looked at: each way takes seconds.
+The migrations run back and forth only once for all checks, because each direction takes seconds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ def have_vectors() -> list[str]:
 
 
 def insert_evaluations() -> tuple[dict[object, int], dict[int, tuple[str, bool]]]:
-    """Runs of which several stand side by side: their numbers by id, and by number what they are to be: the status, and
-    whether it says an error."""
+    """Insert runs of which several exist at once.
+
+    Returns their numbers by id, and by number the expected status and whether an error is expected.
+    """
     runs = [
         ((0, "pottery", "queued"), ("failed", True)),
         ((0, "pottery", "queued"), ("failed", True)),

@@ -129,7 +129,7 @@ def run(environment: dict[str, str], program: str) -> Any:
 
 
 def file_vectors(url: str) -> None:
-    """Adds what a worker of the release leaves of a large namespace, and a job that waits."""
+    """Add what a worker of the release leaves of a large namespace, and a job that waits."""
     with psycopg.connect(url) as connection:
         place = connection.execute(
             "SELECT n.id, m.id FROM memory_namespace n, memory_embeddingmodel m WHERE n.name = 'released'"
@@ -149,7 +149,7 @@ def file_vectors(url: str) -> None:
 
 
 def check_lists(url: str) -> None:
-    """Checks that the job is there under its name of today, and that the lists of vectors are gone."""
+    """Check that the job is there under its name of today, and that the lists of vectors are gone."""
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT count(*) FROM memory_job WHERE kind = 'any'").fetchone() == (1,)
         former = connection.execute(

@@ -23,7 +23,7 @@ def events() -> int:
 
 
 def send(tenant: Any, path: str, body: dict[str, Any]) -> Any:
-    """From a thread of its own."""
+    """Send a request from a separate thread."""
     headers = {"Authorization": f"Bearer {tenant.token}"}
     return Client().post(path, body, content_type="application/json", headers=headers)
 

@@ -62,7 +62,7 @@ def test_of_a_cube_that_is_shared_only_memories_that_are_named_are_deleted(alice
 
     for named in (cube["id"], "alice"):
         refuse(bob.post(DELETE, {**asked, "mem_cube_id": named}), 404)
-        # Not those of the own cube beside it, either.
+        # Naming an own cube as well does not change that.
         for where in ({"user_id": "ann"}, {"filter": {"role": "user"}}, {"session_id": "s1"}):
             body = {"writable_cube_ids": ["bob", named], **where}
             refuse(bob.post("/product/delete_memory", body), 403, "memory_ids")

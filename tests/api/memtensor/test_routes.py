@@ -1,4 +1,4 @@
-"""MemTensor's routes: refused first; then what is added, found, listed, deleted and judged, and whose it is."""
+"""MemTensor's routes: refusals first, then adding, finding, listing, deleting and judging, with owners."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ def test_a_shared_cube_is_read_and_not_written(alice, bob, boss, cube, ben):  # 
         ("/product/delete_memory", {"writable_cube_ids": [cube["id"]], "user_id": "ann"}),
     ):
         refuse(bob.post(path, body), 404)
-    # What is shared is no namespace of the key's own.
+    # A shared namespace does not count as the key's own.
     add(bob, "Ben's own.")
     assert Memory.objects.in_scope(bob.scope).count() == 1
     assert Memory.objects.in_scope(alice.scope).count() == 1

@@ -1,4 +1,4 @@
-"""What MemTensor's routes send bit by bit, and what they wait for."""
+"""MemTensor's routes that stream, and those that wait."""
 
 from __future__ import annotations
 

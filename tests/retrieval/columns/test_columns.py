@@ -181,7 +181,8 @@ def compare(scope: Scope, text: str) -> None:
     # A signal that is 0 for all, to the last digits, may be left out by one of them.
     for name in one.values.keys() | other.values.keys():
         nothing = np.zeros(len(one.ids))
-        # Of what is above 1, six digits: PostgreSQL's and numpy's cosines have no more, and signals are sums of them.
+        # Values above 1 are compared to six digits: cosines of PostgreSQL and numpy have no more, and signals are sums
+        # of them.
         np.testing.assert_allclose(
             one.values.get(name, nothing), other.values.get(name, nothing), rtol=1e-6, atol=1e-6, err_msg=name
         )
@@ -191,7 +192,7 @@ def compare(scope: Scope, text: str) -> None:
 
 
 def compare_narrowed(scope: Scope, text: str, narrowed: dict[str, Any]) -> None:
-    """What a process that holds the namespace finds with a filter, or at a time, is what one finds that does not."""
+    """Check that a process with columns finds the same with a filter, or at a time, as one without them."""
     asked = Ask(text, 5, timezone.now(), dry_run=True, **narrowed)
     one = find(scope, asked)
     assert not by_columns(one.retrieval)

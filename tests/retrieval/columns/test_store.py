@@ -1,4 +1,4 @@
-"""When a namespace is held, when not, and that whoever asks finds what was written before."""
+"""Namespaces are loaded and dropped as they should be, and queries see earlier writes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(ope
     answer = alice.post("/v1/query", question).json()
 
     assert [hit["text"] for hit in answer["raw_chunks"]] == ["The archive key is under the mat."]
-    # What a process knows for seconds it may have asked for anew.
+    # The process may have refreshed what it caches for seconds.
     known = re.compile(r"memory_(namespacepolicy|embeddingmodel)|memory_namespace\b.*\bname\b")
     key, before, after = [one for one in sent if not known.search(one)]
     assert "memory_apikey" in key
@@ -145,7 +145,7 @@ def test_what_is_larger_than_the_budget_takes_no_others_place_and_is_read_once(a
             wait_until(lambda: not store._store._loading)
         assert read == [bob.scope.namespace_id, alice.scope.namespace_id]
         assert by_columns(ask(bob.scope, "key"))
-        # With fewer memories it may have room.
+        # With fewer memories it may fit.
         edit.archive(ACCESS, memory_ids=[uuid.UUID(one) for one in keys[5:]], reason="test", now=timezone.now())
         caches.forget_all()
         assert len(ask_by_columns(alice.scope, "key").hits) == 5

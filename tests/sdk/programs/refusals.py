@@ -1,4 +1,4 @@
-"""What a call raises, for programs that have no pytest."""
+"""Catches the error of a call, for programs without pytest."""
 
 from __future__ import annotations
 

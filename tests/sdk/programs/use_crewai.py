@@ -19,7 +19,7 @@ FACT = "Priya reviews the migration before the release."
 
 
 class Scripted(BaseLLM):
-    """Says what it is told to say, and keeps what it was asked."""
+    """Returns given answers, and records its prompts."""
 
     says: list[str]
     asked: list[str] = []

@@ -24,7 +24,7 @@ class Model(GenericFakeChatModel):
 
 
 def use_tools(*calls: tuple[str, dict[str, Any]]) -> list[str]:
-    """Returns what the tools answer an agent that calls them in turn."""
+    """Return what the tools answer an agent that calls them in turn."""
     said: list[AIMessage | str] = [
         AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": f"call-{number}"}])
         for number, (name, arguments) in enumerate(calls)

@@ -1,4 +1,4 @@
-"""MemOSStore beside LangGraph's own store in memory: the same calls, the same answers; and in a graph."""
+"""MemOSStore compared with LangGraph's own store in memory: the same calls, the same answers; and in a graph."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def keep_files(ours: BaseStore, theirs: BaseStore) -> None:
 
 
 def is_apart(memos: MemOS, store: MemOSStore) -> None:
-    """A store of another name has items of its own, and what else is remembered is no item."""
+    """Check that a store with another name has separate items, and that other memories are no items."""
     other = MemOSStore(memos, "other")
     memos.documents.put("She drinks green tea.", document_id="no-item")
     memos.remember("She drinks green tea.", metadata={"langgraph": {"store": "store"}})

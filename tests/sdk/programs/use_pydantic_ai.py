@@ -14,7 +14,7 @@ seen: dict[str, Any] = {}
 
 
 def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Remembers and recalls, then says what came back."""
+    """Remember and recalls, then say what came back."""
     seen["tools"] = {tool.name: tool for tool in info.function_tools}
     returned = [part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not returned:

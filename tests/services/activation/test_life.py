@@ -1,6 +1,7 @@
-"""A cache lives as long as its memories say the same: changed, erased, killed, crowded out, it goes with its file.
+"""A cache lives as long as its memories stay the same: when it is changed, erased, killed or evicted, its file goes
+too.
 
-What computes it writes any bytes here: that is no part of what is tested (`tests/api/test_activation.py` has a model).
+Computing it writes arbitrary bytes here, because that is not tested (`tests/api/test_activation.py` has a model).
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ def test_a_build_that_was_killed_is_found_and_taken_up_again(alice, pinned, fold
     run_build(alice)
     (cache,) = caches_of(alice)
     own = ActivationCache.objects.in_scope(alice.scope)
-    # As a worker leaves it that is killed while the model's server writes.
+    # This is the state that a worker leaves if it is killed while the model's server writes.
     own.update(state="building", bytes=0, written_at=timezone.now())
     asked = erase(alice, pinned)
     assert receipt_of(alice, asked)["status"] == "waiting"

@@ -39,19 +39,19 @@ def _small_seals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def happen(count: int, *, event: str = "MEMORY_EDIT") -> list[AuditLog]:
-    """So many events, each in a transaction of its own."""
+    """Record `count` events, each in a separate transaction."""
     return [audit.record(HERE, event, subject=str(n), details={"n": n, "字": "值"}, now=NOW) for n in range(count)]
 
 
 def tamper(statement: str, *parameters: Any) -> None:
-    """As the owner of the database can: without triggers."""
+    """Tamper as the owner of the database can: without triggers."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(statement, parameters)
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:
-    """`call` on a connection of its own."""
+    """Run `call` on a separate connection."""
 
     def run() -> Any:
         try:
@@ -249,7 +249,7 @@ class TestTampering:
 
 
 class TestAnotherCluster:
-    """What a restored dump looks like: the events have numbers that the cluster is far from giving."""
+    """A restored dump: its events have numbers that the cluster is far from reaching."""
 
     def move(self, *, by: int = 1_000_000) -> None:
         tamper("UPDATE memory_auditseal SET cluster = '1', first_xact = first_xact + %s, last_xact = last_xact + %s",

@@ -32,7 +32,7 @@ def cube(alice, settings, tmp_path) -> Path:
 
 
 def note(namespace_id: int, *, asked_at: datetime) -> None:
-    """Writes an erasure of a whole namespace into the ledger that the database does not know."""
+    """Write an erasure of a whole namespace into the ledger that the database does not know."""
     erasure = Erasure(
         id=uuid.uuid4(), namespace_id=namespace_id, namespace="", target=ErasureTarget.NAMESPACE, created_at=asked_at,
         status=ErasureStatus.RUNNING,
@@ -46,7 +46,7 @@ def load(path: Path, namespace: str) -> int:
 
 
 def make_older(tenant: Any, *, by: timedelta) -> datetime:
-    """Makes the namespace older than its erasure; returns when it was made."""
+    """Make the namespace older than its erasure; return when it was made."""
     made = timezone.now() - by
     Namespace.objects.filter(pk=tenant.scope.namespace_id).update(created_at=made)
     return made

@@ -49,7 +49,7 @@ def public(key: Ed25519PrivateKey) -> str:
 
 @contextmanager
 def signing(how: str, key: Any = None) -> Iterator[None]:
-    """Signs by HMAC with a secret, or by Ed25519 with a private key."""
+    """Sign by HMAC with a secret, or by Ed25519 with a private key."""
     given = {"MEMOS_CUBE_KEY": key or SHARED} if how == "hmac" else {"MEMOS_CUBE_SIGNING_KEY": private(key or OURS)}
     with override_settings(**given):
         yield
@@ -110,7 +110,7 @@ def test_a_part_of_another_signed_file_is_no_part_of_this_one(alice, tmp_path, h
             exchanged = zipped(
                 {"memories.jsonl": source.read("memories.jsonl"), "manifest.json": whole.read("manifest.json")}
             )
-        # Of the same size, so that only its digest tells.
+        # The size is the same, so that only the digest differs.
         assert "SHA-256" in refuse(alice.scope, exchanged, tmp_path)
         assert "SHA-256" in refuse(alice.scope, exchanged, tmp_path, unknown_sender=True)
 
@@ -128,7 +128,7 @@ def test_a_part_that_was_taken_away_or_added_is_missed(alice, tmp_path):
     without = {name: content for name, content in members.items() if name != "sessions.jsonl"}
     assert "lacks sessions.jsonl" in refuse(alice.scope, zipped(without), tmp_path)
     assert "it was added" in refuse(alice.scope, zipped({**members, "audit.jsonl": b""}), tmp_path)
-    # Nor does it become something that nobody signs.
+    # Nor can it be turned into a file without a signature.
     folder = zipped({**members, memtensor.MEMORIES: orjson.dumps([{"id": "m", "memory": "I keep wasps."}])})
     assert "it was added" in refuse(alice.scope, folder, tmp_path)
 
@@ -157,7 +157,7 @@ def claim_secret(sealed: dict[str, Any]) -> None:
 
 
 def claim_key(of: Ed25519PrivateKey) -> Callable[[dict[str, Any]], None]:
-    """Signed by a stranger under the public key of somebody else."""
+    """Sign as a stranger, but under the public key of someone else."""
 
     def change(sealed: dict[str, Any]) -> None:
         said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
@@ -229,7 +229,7 @@ def test_a_file_without_a_signature_has_to_be_asked_for(tmp_path):
 @pytest.mark.django_db
 @override_settings(MEMOS_CUBE_TRUSTED_KEYS=[public(THEIRS)])
 def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
-    """Whose own key is known may say anything in a manifest: not that it was written here, of a namespace here."""
+    """A known sender may claim anything in a manifest, except that this server wrote it for a namespace here."""
     said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
     with signing("ed25519", THEIRS), override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
         content = make({"memories": [memory_line(1)]}, manifest=said)
@@ -268,12 +268,12 @@ def test_who_shares_a_key_is_not_taken_for_this_server(alice, bob, tmp_path, how
         assert (reader.is_of_this_server, reader.is_of(alice.scope)) == (False, False)
         own = resign(content, lambda sealed: sealed["signature"].pop("own"))
         assert open_cube(write(tmp_path, own)).signature == CubeSignature.TRUSTED
-        # What this server wrote, of another manifest.
+        # This server's own signature, but of another manifest.
         mine = orjson.loads(manifests.seal(reader.manifest))["signature"]["own"]
         other = make({"memories": [memory_line(2)]}, manifest=said)
         moved = resign(other, lambda sealed: sealed["signature"].update(own=mine))
         assert open_cube(write(tmp_path, moved)).signature == CubeSignature.TRUSTED
-        # Its memories come as those of a sender that is known: under ids that nobody else has here.
+        # Its memories are loaded as those of a known sender: under new ids.
         assert +load(bob.scope, write(tmp_path, content)).counts["memories"] == {"new": 1}
         reader = open_cube(write(tmp_path, content))
         assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.NEW
@@ -289,7 +289,7 @@ def test_a_server_knows_its_own_files_by_each_of_its_keys(alice, tmp_path, remem
             assert reader.is_of(alice.scope)
             assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.KEEP
     with override_settings(MEMOS_CUBE_KEY=SHARED, MEMOS_CUBE_SIGNING_KEY=private(THEIRS)):
-        # What it signed before it had a key of this kind.
+        # This server signed it before it had a key of this kind.
         assert open_cube(tmp_path / "hmac").is_of(alice.scope)
         assert open_cube(tmp_path / "ed25519").signature == CubeSignature.UNKNOWN
 

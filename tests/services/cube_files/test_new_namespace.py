@@ -37,7 +37,7 @@ from tests.threads import together
 
 ACCESS = system_access("tests")
 QUESTIONS = ("Where does Maria live?", "Who keeps bees?", "Ana in Lisbon", "When is the honey taken?", "quiet places")
-# What is another in each namespace: ids, what has them, and when a row was stored.
+# Fields that differ between namespaces: ids, fields with ids, and times of storing.
 _OWN = ("new_memory_ids", 
     "id", "memory_id", "other_id", "newer_id", "older_id", "superseded_by", "document_key", "by", "stated_in",
     "merged_into", "source_memory_ids", "item_sources",
@@ -85,7 +85,7 @@ def load_by_api(tenant: Any, path: Path, namespace: str) -> dict[str, Any]:
 
 
 def work(namespace: str, *, seconds: float = 600) -> int:
-    """Carries the loads of the namespace out; returns in how many runs."""
+    """Carry the loads of the namespace out; return the number of runs."""
     runs = 0
     scope = scope_for(ACCESS, name=namespace)
     for row in CubeFile.objects.in_scope(scope).filter(finished_at=None):
@@ -249,7 +249,7 @@ def tell(tenant: Any, **fields: str) -> Any:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tmp_path):
-    """Whoever stores first: what was answered with 200 is there, and nothing is answered with a failure of ours."""
+    """The first to store wins: what was answered with 200 is there, and no answer is an internal error."""
     path = write(tmp_path, make())
     kept = refused = 0
     for _ in range(6):
@@ -328,7 +328,7 @@ def test_a_load_that_begins_keeps_the_namespace_of_one_that_ends(everywhere, tmp
                 upload = requests.CubeUpload("b.memcube", [path.read_bytes()])
                 requests.start_load(scope, upload, options=LoadOptions(), now=timezone.now())
                 begun.set()
-                # Until the other waits for this transaction.
+                # The loop ends when the other one waits for this transaction.
                 with connection.cursor() as cursor:
                     for _ in range(600):
                         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted; SELECT pg_sleep(0.05)")

@@ -1,4 +1,4 @@
-"""What a dump holds is what a load brings: memories with all that belongs to them, found as before."""
+"""A load restores what a dump contains: memories with everything that belongs to them, found as before."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def fill(scope: Scope, *, ended: bool = False) -> list[uuid.UUID]:
-    """A small world with something of everything; `ended`: also what holds no longer, and what is kept apart."""
+    """Create a small world with some of everything. `ended` adds retired statements and quarantined texts."""
     said = [
         ("Maria lives in Porto and works at Siemens.", "user"),
         ("I keep bees behind the house in Porto.", "user"),
@@ -374,7 +374,7 @@ def assert_same_but_for_ids(one: Any, other: Any, renamed: dict[str, str]) -> No
             assert_same_but_for_ids(value, other[name], renamed)
     elif isinstance(one, list | tuple):
         assert len(one) == len(other)
-        # What is listed by id may stand in another order there: ids of one millisecond do.
+        # Lists ordered by id may have another order there, as for ids of the same millisecond.
         if one and isinstance(one[0], dict):
             one, other = (sorted(own, key=lambda value: UUID.sub("id", str(value))) for own in (one, other))
         for value, its in zip(one, other, strict=True):
@@ -388,7 +388,7 @@ def assert_same_but_for_ids(one: Any, other: Any, renamed: dict[str, str]) -> No
 
 
 def without_ids(line: dict[str, Any]) -> dict[str, Any]:
-    """What a memory's line says, without ids and what has them."""
+    """Return a memory's line without ids and fields with ids."""
     gone = ("id", "session", "superseded_by", "versions", "feedback", "retired", "chunk")
     return {name: value for name, value in line.items() if name not in gone}
 

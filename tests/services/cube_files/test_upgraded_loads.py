@@ -58,7 +58,7 @@ def go_on(row: CubeFile, *, seconds: float) -> None:
 
 
 def count(scope: Scope) -> dict[str, int]:
-    """How many rows each table has, and how many different events are told of."""
+    """Return the row count of each table, and the number of different events."""
     told = AuditLog.objects.in_scope(scope).filter(event_type="CUBE_EVENT")
     assert told.values("subject").distinct().count() == told.count()
     return {model.__name__: model.objects.in_scope(scope).count() for model in TABLES} | {"told": told.count()}
@@ -82,7 +82,7 @@ def path(alice, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(path, make_tenant) -> tuple[dict[str, int], list[tuple[Any, ...]]]:
-    """What a load that nothing broke off brings."""
+    """Return the result of a load that was not interrupted."""
     scope = make_tenant("whole").scope
     row = start(scope, path)
     go_on(row, seconds=600)

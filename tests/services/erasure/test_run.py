@@ -1,4 +1,4 @@
-"""Erasures beside everything else that runs: killed, twice, at once, with parts away."""
+"""Erasures under failure and load: killed, repeated, concurrent, and with parts of the server away."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class TestRedisAway:
 
 
 class TestQuestionsOfTheConsole:
-    """What staff asked may quote what is erased."""
+    """Questions of staff may quote erased texts."""
 
     def ask(self, tenant, text):
         return probe.keep(tenant.scope, text=text, settings=[probe.ProbeSetting()], now=timezone.now())
@@ -268,7 +268,7 @@ class TestQuestionsOfTheConsole:
 
 
 class TestOnTheWay:
-    """What another process holds in its hands while the erasure runs."""
+    """Data that another process holds in memory while the erasure runs."""
 
     def test_a_query_that_has_found_it_already_keeps_no_pack(self, alice, monkeypatch):
         ids = turns(alice, [SECRET])
@@ -508,12 +508,12 @@ def test_more_memories_than_one_statement_is_given(alice, bob):
 
 
 def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, monkeypatch):
-    # How a question is planned is not what this is about.
+    # The planning of queries is not tested here.
     monkeypatch.setattr(erasure_proof, "PROBES", 0)
     ids = turns(alice, [f"note {number} word{number % 97}" for number in range(1000)])
     asked = request(alice, memory_ids=tuple(ids))
     with connection.cursor() as cursor:
-        # As after a vacuum of tables that had been emptied: PostgreSQL plans for one row of each.
+        # After a vacuum of emptied tables, PostgreSQL plans for one row in each.
         cursor.execute(
             "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace"
             " AND relname LIKE 'memory\\_%' AND relkind IN ('r', 'i')"

@@ -1,4 +1,4 @@
-"""A namespace for a measurement, in a transaction of its own."""
+"""A scratch namespace for a measurement, in a separate transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = 1_000
 
 @pytest.fixture
 def _outdated(db: None) -> None:
-    """As on a server that had next to nothing until now: PostgreSQL plans for one row of each table."""
+    """Set statistics as on a server that was empty until now: PostgreSQL plans for one row in each table."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace"

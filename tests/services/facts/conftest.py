@@ -39,7 +39,7 @@ def wanted(alice) -> None:
 
 @pytest.fixture
 def extract(alice, endpoint) -> Callable[..., Extracted]:
-    """Has the model answer these facts to all that it is asked, and reads what is new in the session."""
+    """Return a function that makes the model answer with these facts, and extracts from new turns of the session."""
 
     def run(*facts: dict[str, Any], session: str = "s1") -> Extracted:
         endpoint.answer = lambda body: says(list(facts))

@@ -1,4 +1,4 @@
-"""Facts from turns: what is stored and what refused, that nothing is stored twice, and that nothing waits."""
+"""Facts from turns: what is stored and what refused, no duplicates, and no blocking."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_second_run_stores_nothing_and_asks_nobody(alice, remember, extract, e
 
 
 def test_a_run_that_was_killed_before_it_stored_is_made_again(alice, remember, extract):
-    """What is stored and how far the session was read change in one transaction."""
+    """Facts and the session's progress are stored in one transaction."""
     remember(alice, "I live in Lisbon.", speaker="Ana")
     extract(LISBON)
     # A worker that read the same batch and was slower.

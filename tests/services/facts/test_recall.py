@@ -1,4 +1,4 @@
-"""Facts in answers and lists: found by their kind, told once with their turns, and never by another tenant."""
+"""Facts in answers and lists: found by kind, returned once with their turns, and never for another tenant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a fact when its turns are erased, archived, corrected or superseded, and come back."""
+"""Facts follow their turns when these are erased, archived, corrected or superseded, and come back."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from memory.services.imports.survey import look_over
 from memory.services.imports.take_in import take_in
 from tests.services.imports.exports import chatgpt, claude, gemini, write
 
-# As they stand in a file: half of a character, and NUL.
+# Half of a surrogate pair, and NUL, as they are written in a file.
 HALF, NUL = "\\ud800", "\\u0000"
 MEM0 = {"id": "1", "memory": "Ada likes trains.", "user_id": "ada", "created_at": "2025-02-03T04:05:06Z"}
 HINDSIGHT = {"id": "1", "text": "Ada likes trains.", "fact_type": "world"}
@@ -98,7 +98,7 @@ def test_a_conversation_that_is_none_is_a_fault_and_the_others_come(tmp_path, ch
 
     messages = changes.get("mapping", chatgpt()["mapping"])
     assert survey.turns == 6
-    # What has no messages is one that cannot be read.
+    # A conversation without messages counts as unreadable.
     assert survey.unreadable == (7 if "n4" in messages else 1)
     assert survey.messages == 2 * 7 + survey.unreadable
     assert [fault["place"] for fault in survey.faults] == ["conversation 2"]

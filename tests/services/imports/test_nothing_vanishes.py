@@ -121,7 +121,7 @@ CLAUDE = [
 
 
 class Filler:
-    """Puts a text of its own in place of each TEXT."""
+    """Replaces each TEXT by a unique text."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -191,7 +191,7 @@ def test_each_text_is_in_a_turn_or_counted_with_a_reason(kinds, make, data):
     stored = "\n".join(turn.memory.text for turn in turns)
     for kind, own in zip(chosen, texts, strict=True):
         missing = [text for text in own if text not in stored]
-        # One part that is counted has one text, and a message that is left out has all of its own.
+        # A counted part has one text; a message that is left out has all of its texts.
         assert len(missing) == (len(own) if kind.reason else min(len(missing), 1) if kind.part else 0)
 
 

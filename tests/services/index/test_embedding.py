@@ -1,4 +1,4 @@
-"""Which model is in use, vectors that are missing, and the switch to another model while search goes on."""
+"""The model in use, missing vectors, and the switch to another model while search continues."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_database_keeps_one_model_active(db):
     active_model()
     other = embedding_model.find_model_row("hash", "hash-32")
     assert other.state == EmbeddingState.BUILDING
-    # What a process does that found no active model a moment before another made one.
+    # A process does this that found no active model just before another process made one.
     assert embedding_model._first_model().name == "hash-256"
     assert EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).count() == 1
 

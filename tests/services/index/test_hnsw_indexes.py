@@ -44,7 +44,7 @@ WORDS = [
 @pytest.fixture(autouse=True)
 def _small_is_large(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = LARGE
-    # A search with a filter goes along the graph when so many memories meet it.
+    # A filtered search uses the graph if at least this many memories match.
     monkeypatch.setattr(dense, "LOOKED_AT", 400)
     yield
     for place in hnsw_indexes.list_ready() | set(hnsw_indexes._list_indexes()):
@@ -64,7 +64,7 @@ def ingest_texts(tenant: Any, texts: list[str], *, session: str = "s1") -> list[
 
 
 def told(count: int, *, seed: int) -> list[str]:
-    """Returns texts of topics: each has three words of its own and is told with one that varies."""
+    """Return texts by topic: each topic has three words, and each text one further varying word."""
     chance = random.Random(seed)
     topics = [random.Random(number).sample(WORDS, 3) for number in range(40)]
     return [" ".join([*chance.choice(topics), f"detail{chance.randrange(60)}"]) for _ in range(count)]
@@ -82,14 +82,14 @@ def search(tenant: Any, text: str, *, among: SqlCondition | None = None, limit: 
 
 
 def recall(tenant: Any, text: str) -> float:
-    """Of the 10 best how many a search finds; equal scores are equally right."""
+    """Return the share of the 10 best that a search finds. Equal scores are equally right."""
     exact = {hit.memory_id: hit.score for hit in dense.exact(tenant.scope, asked(text), limit=1_000)}
     enough = sorted(exact.values())[-10] - 1e-6
     return sum(exact[one] >= enough for one in search(tenant, text)) / 10
 
 
 def plan_of(tenant: Any, text: str, monkeypatch: pytest.MonkeyPatch, **of: Any) -> list[str]:
-    """What PostgreSQL does for a search, as the role of a request."""
+    """Return PostgreSQL's plan of a search in the role of a request."""
     plans: list[str] = []
     whole = dense.fetch
 
@@ -194,7 +194,7 @@ def test_a_filter_is_part_of_the_search_whichever_way_it_goes(alice, monkeypatch
     found = search(alice, "violin", among=of_wide)
     assert len(found) == 10
     assert not {*found} & {str(one) for one in narrow}
-    # As many as there are, when they are asked for: the graph alone would end before.
+    # A search for more hits than the graph alone would return gets all.
     assert len(search(alice, "violin", among=of_wide, limit=300)) == 300
 
 

@@ -31,7 +31,7 @@ def memory_id(alice, remember) -> uuid.UUID:
 
 
 def changed(scope: Scope) -> list[tuple[uuid.UUID, bool]]:
-    """What was written down since the last call: subjects, and whether they are names."""
+    """Return the changes recorded since the last call: subjects, and whether they are names."""
     rows = IndexChange.objects.in_scope(scope)
     found = list(rows.order_by("subject").values_list("subject", "of_alias"))
     rows.delete()

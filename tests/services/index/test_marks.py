@@ -1,4 +1,4 @@
-"""What memories say of their vectors agrees with the vectors, whoever stores, changes or switches them."""
+"""The embedding status of memories matches the vectors, however these are stored, changed or switched."""
 
 from __future__ import annotations
 

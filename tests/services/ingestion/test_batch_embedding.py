@@ -36,7 +36,7 @@ COUNT = 150
 
 
 class Provider(HashEmbedding):
-    """Goes by what a test says before it embeds a part; `threads` has those that asked."""
+    """Calls a test's hook before it embeds a part; `threads` records the callers' threads."""
 
     def __init__(self) -> None:
         super().__init__("hash-256")

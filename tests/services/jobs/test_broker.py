@@ -28,14 +28,14 @@ def _new_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill(namespace_id: int, count: int, priority: JobPriority = JobPriority.NORMAL) -> None:
-    """Makes that many jobs of the namespace, which are due."""
+    """Make that many jobs of the namespace, which are due."""
     due = timezone.now() - timedelta(hours=1)
     jobs = (Job(namespace_id=namespace_id, kind="x", priority=priority, due_at=due) for _ in range(count))
     Job.objects.bulk_create(jobs, batch_size=2_000)
 
 
 def take(count: int, priority: JobPriority = JobPriority.NORMAL) -> list[int]:
-    """Returns the namespaces of the next jobs that a worker claims."""
+    """Return the namespaces of the next jobs that a worker claims."""
     jobs = [runner.claim(priority, now=timezone.now()) for _ in range(count)]
     return [job.namespace_id for job in jobs if job is not None]
 

@@ -347,7 +347,7 @@ class TestClock:
 
         early.refresh_from_db()
         assert early.state == "done"
-        # What runs once a day is due in its regular time all the same.
+        # Daily schedules keep their regular time.
         assert not Schedule.objects.filter(minutes__lt=180, next_run__gt=timezone.now()).exists()
 
     def test_what_is_due_in_its_regular_time_is_left_alone(self, alice, settings):

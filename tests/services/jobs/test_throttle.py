@@ -26,7 +26,7 @@ def web() -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def rests(monkeypatch) -> list[float]:
-    """Records the pauses instead of making them."""
+    """Record the pauses instead of making them."""
     made: list[float] = []
     monkeypatch.setattr(throttle.time, "sleep", made.append)
     return made
@@ -39,7 +39,7 @@ def connect(name: str) -> psycopg.Connection:
 
 
 def look() -> bool:
-    """Looks as a job of one namespace does."""
+    """Look as a job of one namespace does."""
     with reach.within(1):
         return are_requests_answered()
 

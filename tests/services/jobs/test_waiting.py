@@ -54,7 +54,7 @@ def test_jobs_are_counted_by_priority_and_namespace(alice, bob):
     enqueue(EMBED_PENDING)
     Job.objects.across_namespaces().filter(arguments__contains="s2").update(queued_at=now - timedelta(hours=1))
     Job.objects.across_namespaces().filter(kind="import_memories").update(state="running")
-    # What the clock runs is listed with the schedules.
+    # Scheduled runs are listed with the schedules.
     Job.objects.create(schedule="memos: sweep", kind="sweep_memories", state="running")
 
     status = queue_status(EVERYWHERE)

@@ -1,4 +1,4 @@
-"""What the machine did for a newer memory is given back when that says something else, is away, or is gone."""
+"""Automatic changes for a newer memory are undone when that memory changes, is archived, or is erased."""
 
 from __future__ import annotations
 

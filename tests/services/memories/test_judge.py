@@ -58,7 +58,7 @@ def verdict(number: int = 1, **other: Any) -> dict[str, Any]:
 
 
 def to_all(**other: Any) -> Callable[[dict[str, Any]], tuple[int, Any]]:
-    """Gives every pair of a question the same verdict."""
+    """Give every pair of a question the same verdict."""
     return lambda body: says({"verdicts": [verdict(one["pair"], **other) for one in asked(body)]})
 
 
@@ -108,7 +108,7 @@ def judge(*, later: timedelta = timedelta(0)) -> int:
 
 
 def again(tenant) -> None:
-    """Has everything compared anew."""
+    """Have everything compared again."""
     Session.objects.in_scope(tenant.scope).update(settled_turn=0)
     settle.settle_pending(now=timezone.now())
 

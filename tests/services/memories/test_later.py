@@ -1,4 +1,4 @@
-"""Where the clause that gives way cannot be cut out, both memories stay: the newer comes first and the hit says so."""
+"""If the outdated clause cannot be cut out, both memories stay: the newer ranks first, and the hit says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newer memory takes back leaves search: in the background, with its reason, and not for good."""
+"""Statements that a newer memory takes back leave search: in the background, with a reason, and reversibly."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def ask(tenant: Tenant, path: str = "/v1/query", **fields) -> None:
 
 
 def later():
-    """When events of now are settled."""
+    """Return the time when present events are settled."""
     return timezone.now() + 2 * usage.SETTLED
 
 

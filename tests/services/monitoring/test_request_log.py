@@ -17,7 +17,7 @@ from tests.api.mcp.client import work
 
 @pytest.fixture
 def recording(settings, monkeypatch):
-    """Requests are recorded, and written when the test says so."""
+    """Record requests, and write them only when the test says so."""
     settings.MEMOS_REQUEST_LOG = 100
     buffer = request_log._Buffer(pid=request_log.os.getpid())
     monkeypatch.setattr(request_log, "_buffer", buffer)

@@ -37,7 +37,7 @@ def evidence(memory: Memory) -> set[str]:
 
 @pytest.fixture
 def choose(alice, remember, read):
-    """Says the texts, each in a session and on a day of its own, and has each read; returns the turns."""
+    """Return a function that stores each text in a new session on a new day, has it read, and returns the turns."""
     days = iter(range(1, 60))
 
     def run(*texts: str, speaker: str = "Ana") -> list[str]:

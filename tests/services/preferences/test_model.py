@@ -97,7 +97,7 @@ def read(alice, endpoint) -> Callable[..., PreferencesRead]:
 
 @pytest.fixture
 def choose(alice, remember, read):
-    """Says the texts, each in a session and on a day of its own, and has each read; returns the turns."""
+    """Return a function that stores each text in a new session on a new day, has it read, and returns the turns."""
     days = iter(range(1, 60))
 
     def run(*texts: str, speaker: str = "Ana") -> list[str]:
@@ -475,13 +475,13 @@ class TestFailures:
 
 
 class TestContradictions:
-    """What a model alone reads ends neither what rules read nor a constraint."""
+    """Preferences that only a model reads override neither those of the rules nor a constraint."""
 
     PEANUTS = {"object": "peanuts", "strength": 0.9}
 
     @pytest.fixture
     def hear(self, alice, remember, read, endpoint):
-        """Has Ana say the text on a day, and the model answer `preference` of it."""
+        """Have Ana say the text on a day, and the model answer `preference` of it."""
 
         def run(day: int, words: str, /, **preference: Any) -> PreferencesRead:
             moment, session = BEGIN + timedelta(days=day), f"d{day:02}"

@@ -1,4 +1,4 @@
-"""Answering a question: what is handed over, what it is counted at, and what is kept of it."""
+"""Answering a question: the pack, its token counts, and what is stored of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards tell nothing that left search: not at once, not when they are made anew; what comes back is told again."""
+"""Cards do not contain retired statements, neither at once nor when rebuilt; reinstated statements return."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def put(tenant: Any, text: str = TEXT) -> None:
 
 @pytest.fixture
 def memory_id(alice, remember) -> uuid.UUID:
-    """One of a session's two turns; a document stands beside them."""
+    """Return one of a session's two turns; there is also a document."""
     remember(alice, "The kettle is on.")
     return uuid.UUID(remember(alice, TEXT))
 
@@ -76,7 +76,7 @@ def restore_first(memory_id: uuid.UUID) -> None:
     lifecycle.restore_version(STAFF, version_id=version.pk, **common(memory_id))
 
 
-# What takes a memory away or has it say something else, by the function of the services that does it.
+# Functions of services that remove or change a memory, by name.
 WAYS: dict[str, Callable[[Any, uuid.UUID], Any]] = {
     "reset.reset_session": lambda alice, _: reset.reset_session(
         alice.scope, session="s1", dry_run=False, clear_audit=False, now=timezone.now()

@@ -1,4 +1,4 @@
-"""What tests of training do again and again: consent, memories to learn, exports and adapters that are made."""
+"""Steps that tests of training repeat: consent, memories to learn from, finished exports and adapters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def consent(tenant: Any, *, given: bool = True) -> None:
 
 
 def turn_on(tenant: Any, cube_id: uuid.UUID, *, on: bool = True) -> None:
-    """Turns parametric memory of a cube on, or off."""
+    """Turn parametric memory of a cube on, or off."""
     kinds = ["textual", "parametric"] if on else ["textual"]
     answer = tenant.client.patch(f"/v1/cubes/{cube_id}", data={"kinds": kinds}, content_type="application/json")
     assert answer.status_code == 200, answer.content
@@ -89,7 +89,7 @@ def operate(tenant: Any, adapter: dict[str, Any], verb: str, **body: Any) -> Any
 
 
 def erase(tenant: Any, *ids: str) -> dict[str, Any]:
-    """Erases memories; the receipt."""
+    """Erase memories; the receipt."""
     body = {"namespace": tenant.scope.namespace, "memory_ids": list(ids), "reason": "asked by the customer"}
     answer = tenant.post("/v1/erasures", body)
     assert answer.status_code == 200, answer.content

@@ -1,4 +1,4 @@
-"""/v1/adapters: what is refused, what passes, where it is loaded, and that what is erased or superseded is unlearnt."""
+"""/v1/adapters: refusals, evaluation, loading, and unlearning of erased and superseded memories."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_files_that_a_server_does_not_see_are_no_missing_route(models):
 
 
 def test_another_adapter_under_the_name_is_replaced_and_the_same_one_left_alone(alice, made, models, tmp_path):
-    """As when somebody loaded his own by hand, or a server finished late what nobody waited for any more."""
+    """Someone may load another adapter by hand, or a server may finish a load late."""
     adapter = train(alice, made)
     operate(alice, adapter, "activate")
     folder = str(weights_of(adapter).parent)
@@ -355,7 +355,7 @@ def test_what_is_superseded_is_refused_unloaded_and_made_anew(alice, remember, i
 
 
 def work(tenant):
-    """Does what the worker would for a rebuilding; the newest adapter."""
+    """Do what the worker would for a rebuilding; the newest adapter."""
     run_task("follow_training")
     for kind in ("export_training", "train_adapter"):
         for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
@@ -511,7 +511,7 @@ def test_what_is_erased_while_it_is_loaded_is_taken_out_again(alice, ids, made, 
 def test_what_a_killed_activation_left_is_taken_out(alice, made, models):
     first, second = train(alice, made), train(alice, made)
     operate(alice, first, "activate")
-    # As a process leaves it that is killed once a server has loaded the new one.
+    # This is the state if a process is killed just after a server has loaded the new one.
     models.loaded[second["model"]] = str(weights_of(second).parent)
     Adapter.objects.in_scope(alice.scope).filter(id=second["id"]).update(served_by=[models.url])
     run_task("follow_training")

@@ -111,7 +111,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _train(folder: Path, model: Path, *, rank: int, seed: int) -> str:
-    """Has the trainer make an adapter; its folder."""
+    """Have the trainer make an adapter; return its folder."""
     folder.mkdir()
     messages = [{"role": "user", "content": "How are letters opened?"}, {"role": "assistant", "content": f"By {seed}."}]
     (folder / "sft.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
@@ -162,7 +162,7 @@ def _call(url: str, method: str, path: str, body: Any = None, key: str = KEY) ->
 
 
 def _predict(vllm: Vllm, model: str) -> dict[str, float]:
-    """What the model expects to come next, by token: log-probabilities."""
+    """Return the log-probabilities of the model's next tokens."""
     body = {"model": model, "prompt": "user: How are letters opened?", "max_tokens": 1, "temperature": 0, "logprobs": 5}
     status, answer = _call(vllm.url, "POST", "/v1/completions", body)
     assert status == 200, answer

@@ -30,7 +30,7 @@ def wanted(alice) -> None:
 
 @pytest.fixture
 def grow_tree(alice, wanted) -> Callable[[], int]:
-    """Has Alice's tree follow her memories."""
+    """Have Alice's tree follow her memories."""
     return lambda: grow(alice.scope, now=timezone.now())
 
 

@@ -41,7 +41,7 @@ def topics(tenant) -> set[frozenset[str]]:
 
 
 def check_whole(tenant) -> None:
-    """What must hold whenever a run has ended."""
+    """Check what must hold after every run."""
     live = Memory.objects.in_scope(tenant.scope).active().filter(superseded_by=None, embedded=True)
     assert members(tenant).keys() == {str(one) for one in live.values_list("pk", flat=True)}
     nodes = {node.id: node for node in TopicNode.objects.in_scope(tenant.scope)}

@@ -19,7 +19,7 @@ UNPRICED = "qwen3-32b"
 
 
 def usage_of(prompt: int, completion: int, cached: int = 0) -> dict[str, Any]:
-    """As an endpoint counts its tokens."""
+    """Return token counts as an endpoint reports them."""
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

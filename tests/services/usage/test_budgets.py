@@ -39,7 +39,7 @@ def budget(tenant: Any, **values: Any) -> None:
 
 
 def ask(tenant: Any, *, key_id: int | None = None, max_tokens: int = 50) -> list[str]:
-    """Asks the model for the tenant; the warnings that an answer would end with."""
+    """Ask the model for the tenant; the warnings that an answer would end with."""
     model = find_chat_model(ModelPurpose.ANSWER)
     assert model is not None
     who = caller.Caller("req-1", key_id)
@@ -223,7 +223,7 @@ def test_a_stream_that_has_begun_goes_on_to_its_end(alice, chat, settings):
             with model.stream(MESSAGES, max_tokens=90) as answer:
                 pieces = iter(answer)
                 next(pieces)
-                # What the stream may take still is reserved: others are refused, and it is not.
+                # The tokens that the stream may still use are reserved: other calls are refused, but not this one.
                 with pytest.raises(BudgetExceeded), model.stream(MESSAGES, max_tokens=10):
                     pass
                 assert len(list(pieces)) == 39

@@ -1,4 +1,4 @@
-"""Where webhooks may lead: nothing of the server's own network, however it is written or resolved."""
+"""Webhooks must not point into the server's own network, however the address is written or resolved."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_is_no_address_of_a_webhook(url: str) -> None:
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Has names resolve to one list of addresses after the other, as a hostile name server does; who was asked for."""
+    """Have names resolve to one list of addresses after the other, as a hostile server does; return the look-ups."""
     asked: list[str] = []
     usual = socket.getaddrinfo
 
@@ -123,7 +123,7 @@ def test_names_of_this_machine_are_refused() -> None:
 
 
 def test_odd_ways_to_write_loopback_are_refused() -> None:
-    """What the system's resolver takes for an address of IPv4."""
+    """These strings are IPv4 addresses for the system's resolver."""
     for host in ("127.1", "2130706433", "0x7f000001", "0177.0.0.1"):
         with pytest.raises((AddressRefused, OSError)):
             resolve(check_url(f"https://{host}/hook"))

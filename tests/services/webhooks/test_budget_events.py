@@ -87,7 +87,7 @@ def test_a_hard_limit_is_told_once_by_the_feed_and_by_a_webhook(alice, model, re
 
 
 def test_a_soft_limit_is_told_once_and_the_hard_one_after_it(alice, model, receiver, subscribe, deliver_all):
-    """Also where a call takes more than it asked for: these take 21 tokens, and none of them would ask for so many."""
+    """Calls may exceed their estimate: these use 21 tokens, and none of them would reserve that many."""
     since = timezone.now()
     subscribe(alice, receiver.url(), types=["budget.reached"])
     set_budget(alice, soft_tokens=21)

@@ -30,7 +30,7 @@ def another_connection() -> Iterator[psycopg.Connection]:
         yield one
 
 
-# As the hot routes write it.
+# Hot routes write events this way.
 INSERT = f"""{audit.APPEND_EVENTS}
 VALUES (gen_random_uuid(), %(namespace_id)s, 'alice', 's1', 'INGEST', 'tests', %(subject)s, '{{}}', '', now())
 """
@@ -57,7 +57,7 @@ def follow(alice: Any, cursor: str, **query: str) -> tuple[list[str], str]:
 
 
 def test_what_commits_late_is_not_missed(alice):
-    """Of two transactions, the first to begin ends last: a reader in between must see its event afterwards."""
+    """The first of two transactions to begin commits last: a reader in between must still see its event later."""
     _, cursor = follow(alice, "now")
     with another_connection() as slow, another_connection() as quick:
         append(slow, alice.scope, a_subject(1))
@@ -74,7 +74,7 @@ def test_what_commits_late_is_not_missed(alice):
 
 
 def test_a_reader_beside_many_writers_sees_each_event_once(alice):
-    """Transactions of all lengths, which overlap; what is read page by page is what was written."""
+    """Transactions of all lengths overlap; the pages contain exactly what was written."""
     _, cursor = follow(alice, "now")
     writers, each = 4, 25
     failed: list[BaseException] = []
@@ -262,7 +262,7 @@ def test_the_feed_is_read_from_its_index(alice, bob, remember):
                 plan = "\n".join(line for (line,) in cursor.fetchall())
                 transaction.set_rollback(True)
         finally:
-            # How many rows a table has, as ANALYZE has counted them, is not rolled back.
+            # Row counts by ANALYZE are not rolled back.
             cursor.execute("VACUUM (ANALYZE) memory_auditlog")
     assert "Index Scan using audit_of_namespace on memory_auditlog" in plan, plan
     assert "Sort" not in plan, plan
