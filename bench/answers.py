@@ -1,17 +1,18 @@
 #!/usr/bin/env python
-"""Measures how much of what people answered is in the answers of `POST /v1/answer`, and when they abstain.
+"""Measures how much of the right answers the answers of `POST /v1/answer` contain, and when they abstain.
 
     .venv/bin/python bench/answers.py --histories --more
     .venv/bin/python bench/answers.py sets/one sets/two
 
-`--histories` asks the questions of `answer_histories/`: how many of the answers contain all that was asked (%), as the
-first hit does; how many questions are refused; unrelated lines of an answer; and how many questions about what was
-never said are answered, by half and by type of question. `--more` asks those of `questions_dev.jsonl`.
+`--histories` asks the questions of `answer_histories/`. It prints, by half and by type of question, how many of the
+answers and of the first hits contain all that was asked (%), how many questions are refused, the unrelated lines of an
+answer, and how many questions about things that were never said are answered. `--more` asks those of
+`questions_dev.jsonl`.
 
-Each set has the form of `manage.py evaluate`; the questions of `queries.jsonl` have an `answer`. Printed are, by type
-of question, the mean share (%) of the gold answer's content words (lower case, stemmed, without stop words) in the text
-of the first hit and in an answer of at most 60 tokens, without its numbers; and how often (%) own questions (but the
-type adversarial, which has no answer) and as many of the other groups are answered by nothing.
+Each set has the form of `manage.py evaluate`; the questions of `queries.jsonl` have an `answer`. Prints, by type of
+question, the mean share (%) of the gold answer's content words (lower case, stemmed, without stop words) in the text of
+the first hit, and in an answer of at most 60 tokens without its numbers. It also prints how often (%) own questions
+(except the type adversarial, which has no answer) and as many of other groups get no answer.
 """
 
 from __future__ import annotations

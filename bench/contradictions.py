@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Counts how many contradictions settling finds, and what it flags besides.
+"""Counts how many contradictions settling finds, and how many other flags it sets.
 
     .venv/bin/python bench/contradictions.py sets/one
 
 The set has the form of `manage.py evaluate`; its questions of one type (`--type`, contradiction_resolution) each have
 evidence that contradicts itself. Every group is written into a scratch namespace and settled. A contradiction is found
-when two documents of its evidence are flagged as contradicting one another, or its only document as contradicting any.
-Printed are, by group and in all: contradictions found, contradictions, and flags.
+if two documents of its evidence are flagged as contradicting each other, or its only document as contradicting any.
+Prints, by group and in total: contradictions found, contradictions, and flags.
 """
 
 from __future__ import annotations

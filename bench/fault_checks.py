@@ -145,7 +145,7 @@ def _erasures(connection: psycopg.Connection, book: Book) -> Iterator[str]:
 
 
 def _searches(server: WholeServer, book: Book, *, without: set[str]) -> Iterator[str]:
-    """Search for some acknowledged memories by a word that only they have, except those that were replaced."""
+    """Search for some acknowledged memories by a word that only they have, except replaced ones."""
     caller = Caller(server.port, server.key, Book())
     there = sorted(set(book.marks) - without)
     chosen = random.Random(7).sample(there, min(SEARCHED, len(there)))

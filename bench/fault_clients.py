@@ -25,7 +25,7 @@ GOODS = "lamps ropes kettles ledgers bolts sails drums bricks jars wheels".split
 
 @dataclass
 class Book:
-    """The writes that were sent, and those that were acknowledged. Keys of `marks` are words that only one text has."""
+    """The writes sent and the writes acknowledged. Keys of `marks` are words that only one text has."""
 
     marks: dict[str, tuple[str, str]] = field(default_factory=dict)
     # (namespace, memory id) by mark. Marks of `sent` that are missing here were sent but not acknowledged.

@@ -3,11 +3,11 @@
 
     .venv/bin/python bench/hostile_text.py [--chars 10000] [--whole] [--only han tabs]
 
-Each kind of text is made at 1, 2, 4 and 8 times `--chars`; printed are the CPU seconds of the longest for each function
-and, behind a colon, the growth from the shortest: 8 is linear, 64 quadratic. Growth from less than 2 ms is not shown.
-A function that takes longer than LIMIT seconds is not asked for more. `--whole` measures one text of 1,000,000
-characters (the longest document) instead, and the sum of what a request does with it. What a request does with a text
-is `gate` and, for a document, `chunks`, `terms` and `tokens` of its chunks; the others are asked by the worker.
+Each kind of text is made at 1, 2, 4 and 8 times `--chars`. Prints the CPU seconds of the longest for each function and,
+after a colon, the growth from the shortest: 8 is linear, 64 quadratic. Growth from less than 2 ms is not shown. A
+function that takes longer than LIMIT seconds is not tested further. `--whole` measures one text of 1,000,000 characters
+(the longest document) instead, and the total for a request with it. A request uses `gate` and, for a document,
+`chunks`, `terms` and `tokens` of its chunks; the worker uses the others.
 """
 
 from __future__ import annotations

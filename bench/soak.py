@@ -211,7 +211,7 @@ class Senders:
         self._due.put((due, request))
 
     def is_behind(self) -> bool:
-        """Return whether so many requests wait that another would only wait as well."""
+        """Return whether the queue is so long that another request would only wait as well."""
         return self._due.qsize() >= MOST_WAITING
 
     def count_answered(self) -> int:

@@ -73,7 +73,7 @@ def worker_of(server: int) -> int:
 
 
 def processor_seconds(server: int) -> float:
-    """Return the CPU seconds that the server's processes have used so far, including those that have ended."""
+    """Return the CPU seconds that the server's processes have used so far, including processes that have ended."""
     root = psutil.Process(server)
     total = 0.0
     for process in (root, *root.children(recursive=True)):

@@ -281,7 +281,7 @@ def histogram(
     keys: Sequence[str] = (),
     csv: str = "",
 ) -> Histogram:
-    """Build a histogram. `header` names what is counted; `links` lead to the rows of each column.
+    """Build a histogram. `header` is the title of the counts; `links` lead to the rows of each column.
 
     `keys` are the full labels, for the file at `csv` (`ops.chart_files`).
     """

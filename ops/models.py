@@ -98,7 +98,7 @@ class StaffSession(AbstractBaseSession):
 
 
 class BulkVerb(models.TextChoices):
-    """Bulk actions on memories. `UNDOABLE` lists those that can be undone."""
+    """Bulk actions on memories. `UNDOABLE` lists the reversible ones."""
 
     ARCHIVE = "archive", _("archive")
     RESTORE = "restore", _("restore")

@@ -108,7 +108,7 @@ def _is_module(name: str) -> bool:
 
 
 def service_imports() -> dict[str, set[str]]:
-    """Return the packages of services, each with those that it imports."""
+    """Return the packages of services, each with its imports among them."""
     folder = ROOT.joinpath(*SERVICES.split("."))
     found: dict[str, set[str]] = {part.name: set() for part in folder.iterdir() if (part / "__init__.py").is_file()}
     for package, imported in found.items():
@@ -233,7 +233,7 @@ def routes() -> dict[str, list[tuple[str, list[str]]]]:
 
 
 def draw_packages() -> str:
-    """Return the packages of services as SVG, each above those that it imports."""
+    """Return the packages of services as SVG, each above the packages that it imports."""
     arrows = without_detours(service_imports())
     rows, chains = _rows(arrows)
     widths = [sum(1 if node in arrows else PASSING for node in row) for row in rows]

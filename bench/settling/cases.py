@@ -98,7 +98,7 @@ class Frame:
 
 
 def fill(frames: Sequence[Frame], language: str, half: str, beside: Sequence[str]) -> Iterator[Case]:
-    """Yield the cases of `frames`. Every DISTRACTED-th one gets two of the messages `beside`, which stay untouched."""
+    """Yield the cases of `frames`. Every DISTRACTED-th one gets two of the unrelated messages, which stay untouched."""
     number = 0
     for frame in frames:
         names = frame.fields.split()

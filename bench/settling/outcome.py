@@ -11,7 +11,7 @@ MEASURES = ("kept", "first", "replaced", "linked only", "untouched")
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A message after settling: what is left of its text, what was retired and why, and the link that replaces it."""
+    """A message after settling: the rest of its text, what was retired and why, and the link that replaces it."""
 
     left: str
     superseded: bool

@@ -52,7 +52,7 @@ class ReviewForm(ActionForm):
 
 @admin.register(QuarantinedItem)
 class QuarantineAdmin(SavedViewsMixin, TextAdmin):
-    """Turns and documents that await a decision, and those that were decided."""
+    """Turns and documents that await a decision, and decided ones."""
 
     what = "quarantine"
     hidden = {"shown_text": "hidden_text", "shown_metadata": "hidden_text", "shown_document": "hidden_text",

@@ -54,7 +54,7 @@ class ViewChip:
 
 
 class SavedViewsMixin(LargeTableAdmin):
-    """A list with chips. `built_in_views` come before those that people saved."""
+    """A list with chips: `built_in_views`, followed by saved views."""
 
     built_in_views: ClassVar[tuple[BuiltIn, ...]] = ()
     change_list_template = "admin/memory/curated_list.html"
@@ -137,7 +137,7 @@ class ViewForm(forms.Form):
 
 @admin.register(SavedView)
 class SavedViewAdmin(LargeTableAdmin):
-    """Saved views: the user's own, and those that others share."""
+    """Saved views: the user's own, and views that others share."""
 
     list_display = ("name", "model", "user", "shared", "is_default", "created_at")
     list_filter = ("model", "shared")

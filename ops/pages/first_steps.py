@@ -1,4 +1,4 @@
-"""Builds the first steps from an empty server to a recalled memory, with those that are done."""
+"""Builds the first steps from an empty server to a recalled memory, and says which are done."""
 
 from __future__ import annotations
 

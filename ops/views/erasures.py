@@ -18,7 +18,7 @@ from ops.views.page import console_page
 
 @console_page
 def erasure(request: HttpRequest, erasure_id: uuid.UUID) -> HttpResponse:
-    """Show the target of an erasure, its progress, and what is left."""
+    """Show the target of an erasure, its progress, and any remaining data."""
     shown = _find_erasure(request, erasure_id)
     return render(request, "ops/erasure.html", {"one": shown, "version": _version(shown)})
 

@@ -1,4 +1,4 @@
-"""`/ops/sessions/` shows conversations, what is stored of each, and resets them.
+"""`/ops/sessions/` shows conversations with their data, and resets them.
 
 A session's name may be any text, so it is a query parameter and never a part of the path.
 """

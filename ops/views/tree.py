@@ -54,7 +54,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def tree_node(request: HttpRequest, node_id: uuid.UUID) -> HttpResponse:
-    """Show a session or topic: its summary, what is below it, and its memories."""
+    """Show a session or topic: its summary, the topics below it, and its memories."""
     scope, now = find_chosen_scope(request), timezone.now()
     try:
         node, above = browse.find_node(scope, node_id=node_id, now=now)

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions and GET /v1/models: refusals first, then what is passed on, added and remembered."""
+"""POST /v1/chat/completions and GET /v1/models: refusals first, then the relayed request, context and remembering."""
 
 from __future__ import annotations
 

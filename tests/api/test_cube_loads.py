@@ -1,4 +1,4 @@
-"""/v1/cubes/load: contents of a file, and what is left after a load that stored nothing."""
+"""/v1/cubes/load: contents of a file, and traces of a load that stored nothing."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_sessions_are_new_or_there_as_they_were_before_the_load(alice, remember,
     looked = load_whole(alice, content, dry_run="true")
     assert looked["counts"]["sessions"] == counted
 
-    # The load takes several runs, each of which knows only what is stored.
+    # The load takes several runs, each of which only knows stored data.
     monkeypatch.setattr(load, "BATCH", 2)
     answer = send(alice, content)
     row = CubeFile.objects.in_scope(alice.scope).order_by("-id")[0]

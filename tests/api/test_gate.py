@@ -1,4 +1,4 @@
-"""The gate on every route: what is admitted, redacted, quarantined and rejected, and the answer to the sender."""
+"""The gate on every route: admitting, redacting, quarantining and rejecting, and the answer to the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: permissions, refusals, and what is shown."""
+"""`/v1/webhooks`: permissions, refusals, and the listing of webhooks."""
 
 from __future__ import annotations
 

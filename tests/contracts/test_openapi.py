@@ -38,7 +38,7 @@ CHECKS = [
 # Without a number they are the same every time; `make fuzz` sends many others.
 EXAMPLES = os.environ.get("MEMOS_EXAMPLES", "")
 
-# Documents of MemOS's own routes, and of those that speak other vendors' APIs.
+# Documents of MemOS's own routes, and of routes for other vendors' clients.
 DOCUMENTS = [f"/openapi/{maker}.json" if maker else "/openapi.json" for maker in MAKERS]
 SCHEMAS = [schemathesis.openapi.from_wsgi(path, application) for path in DOCUMENTS]
 OPERATIONS = {one.label: one for schema in SCHEMAS for one in (found.ok() for found in schema.get_all_operations())}

@@ -1,4 +1,4 @@
-"""Every page of the console while PostgreSQL or Redis is away: it says what is missing and what to do."""
+"""Every page of the console while PostgreSQL or Redis is away says so, and says what to do."""
 
 from __future__ import annotations
 

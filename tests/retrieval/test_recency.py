@@ -1,4 +1,4 @@
-"""Newer statements rank above those that they replace, and the first hits do not depend on how many are wanted."""
+"""Newer statements rank above the ones they replace, and the first hits do not depend on how many are wanted."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def test_a_question_for_something_else_is_none(text):
     assert not asks_when(text)
 
 
-# Every parser once: those that use dateparser, and those that calculate here.
+# Every parser once: the ones that use dateparser, and the ones that calculate here.
 PHRASES = (
     "yesterday|tomorrow|last week|next year|last night|next quarter|last weekend|next weekend|this weekend|Friday"
     "|next Friday|9999 years ago|a few weeks ago|the last 9999 days|29 February|in May|next December|last winter"

@@ -17,7 +17,7 @@ OK = 200
 
 
 class MemTensorErrorSerializer(ErrorSerializer):
-    """The error shape of these routes: MemTensor's fields, and those that every error of MemOS has."""
+    """The error shape of these routes: MemTensor's fields, and the fields that every error of MemOS has."""
 
     code = serializers.IntegerField(required=False, help_text="The HTTP status")
     message = serializers.CharField(required=False, help_text="As in `error`")

@@ -130,7 +130,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     def list_everything(self, values: Mapping[str, Any]) -> Response:
         """Answer with all memories of the cubes, newest first, at most MAX_PAGE_SIZE of each.
 
-        With `search_query`, those that answer it are listed instead.
+        With `search_query`, memories that answer it are listed instead.
         """
         reached = self.reach(list_cubes(values, "mem_cube_ids"), values["user_id"])
         places = self.find_places(reached)

@@ -39,8 +39,7 @@ class AgentTool:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools that the model can be given, which are those that the caller runs. OpenAI's, like `web_search`, are
-    not.
+    """The tools that the model can be given: the caller's own, but not OpenAI's, such as `web_search`.
 
     `passed_on` holds them as the caller wrote them, `functions` in the form of a chat completion.
     """

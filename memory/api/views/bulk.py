@@ -18,7 +18,7 @@ from memory.services.memories import bulk, read
 
 
 class MemoriesViewSet(MemosViewSet):
-    """The memories of a namespace: listing them, and changing those that match a filter."""
+    """The memories of a namespace: listing them, and changing all that match a filter."""
 
     required_scope = {"list": AccessScope.READ, "partial_update": AccessScope.WRITE, "destroy": AccessScope.WRITE}
     # Bulk changes are left to the owner of the memories.

@@ -51,7 +51,7 @@ class ChangeViewSet(MemosViewSet):
     def _wait(self, scope: Scope, after: Place, types: list[str], *, limit: int, seconds: int) -> EventPage:
         """Return the first page with an event, or the page at the end of the time. Raises TooManyStreams.
 
-        No database connection is held while waiting.
+        It keeps no database connection while it waits.
         """
         slot, ends = Slot(self.access.actor), time.monotonic() + seconds
         page = EventPage([], after, has_more=False)

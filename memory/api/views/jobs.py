@@ -20,7 +20,7 @@ from memory.services.jobs import manage
 
 
 class JobViewSet(MemosViewSet):
-    """Background jobs: their state, and the replay or discarding of those that failed."""
+    """Background jobs: their state, and replaying or discarding failed ones."""
 
     required_scope = {
         "recent": AccessScope.READ,

@@ -46,7 +46,7 @@ class DocsView(SpectacularSwaggerSplitView):
 
 @cache
 def build_document(maker: str = "") -> dict[str, Any]:
-    """Return the document of MemOS's own routes, or of those that speak the API of `maker`, with its components."""
+    """Return the document of MemOS's own routes, or of routes that speak the API of `maker`, with its components."""
     whole = build_whole()
     paths = {
         path: own

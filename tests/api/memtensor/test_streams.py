@@ -1,4 +1,4 @@
-"""MemTensor's routes that stream, and those that wait."""
+"""MemTensor's routes that stream or wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts from turns: what is stored and what refused, no duplicates, and no blocking."""
+"""Facts from turns: stored and refused ones, no duplicates, and no blocking."""
 
 from __future__ import annotations
 

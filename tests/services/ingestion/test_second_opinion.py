@@ -1,4 +1,4 @@
-"""A fake language model reviews suspected texts: its verdict is stored, and cannot release what is quarantined."""
+"""A fake language model reviews suspected texts: its verdict is stored, and cannot release quarantined ones."""
 
 from __future__ import annotations
 

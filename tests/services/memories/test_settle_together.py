@@ -52,7 +52,7 @@ def waits(scope: Scope) -> bool:
 
 
 def outcome(scope: Scope) -> list[tuple[str, int]]:
-    """Return what is left of each memory, and its number of links."""
+    """Return the remaining text of each memory, and its number of links."""
     links = MemoryLink.objects.in_scope(scope)
     return [(one.live, links.filter(memory_id=one.pk).count()) for one in Memory.objects.in_scope(scope).order_by("pk")]
 

@@ -1,4 +1,4 @@
-"""Answering a question: the pack, its token counts, and what is stored of it."""
+"""Answering a question: the pack, its token counts, and the stored pack."""
 
 from __future__ import annotations
 

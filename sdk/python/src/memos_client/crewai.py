@@ -66,7 +66,7 @@ class MemOSMemory(Memory):
         return self._storage.add(record, speaker=agent_role)
 
     def remember_many(self, contents: list[str], *given: Any, **named: Any) -> list[MemoryRecord]:
-        """Store the records at once, not in the background. Those that the gate refuses are logged and not returned."""
+        """Store the records at once, not in the background. Records refused by the gate are logged and not returned."""
         kept = []
         for content in contents:
             try:

@@ -119,7 +119,7 @@ class _Forwarder:
 
 
 def _parse(text: bytes) -> Any:
-    """Parse JSON. Returns None if it is invalid, because the server has an error of its own for such a line."""
+    """Parse JSON. Returns None if it is invalid, because the server itself reports such a line."""
     try:
         return json.loads(text)
     except ValueError:
