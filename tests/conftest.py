@@ -1,4 +1,4 @@
-"""The world that tests share: Alice and Bob are tenants with keys of their own, Olga is an outsider with neither."""
+"""The world that tests share: Alice and Bob are tenants with separate keys, Olga is an outsider without any."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def _hash_passwords_fast() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _find_static_files_when_asked() -> Iterator[None]:
-    """Look for a static file when it is asked for: every `Client` would list all of them, which takes 60 ms."""
+    """Look up static files on demand: otherwise every `Client` would list all of them, which takes 60 ms."""
     with override_settings(WHITENOISE_AUTOREFRESH=True):
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _check_answers() -> Iterator[None]:
-    """Whatever a test asks for: what the API answers is what the OpenAPI document says."""
+    """Check every API answer of a test against the OpenAPI document."""
 
     def generic(self: Client, method: str, path: str, data: Any = "", *arguments: Any, **options: Any) -> Any:
         response = RequestFactory.generic(self, method, path, data, *arguments, **options)
@@ -155,7 +155,7 @@ def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
         if ended:
             bookkeeper.book(_delete_model_calls)
-        # A call that was refused is not booked, but was asked for on the same connection.
+        # A refused call is not recorded, but was checked on the same connection.
         bookkeeper.close()
 
 

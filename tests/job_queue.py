@@ -48,7 +48,7 @@ def make_due() -> None:
 
 
 def run_job(job: Job) -> None:
-    """Carry out one job, whichever is next."""
+    """Run the next job."""
     job.refresh_from_db()
     runner._run(runner._begin(job, timezone.now()))
 

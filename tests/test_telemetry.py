@@ -1,4 +1,4 @@
-"""Traces and metrics, as a collector takes them: what they tell, and what they must not."""
+"""Traces and metrics as a collector gets them: what they contain, and what they must not."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def test_a_scope_opens_its_routes_and_no_other(make_tenant, method, route):
 
 
 def opens(make_tenant, scopes: list[str], method: str, route: str) -> bool:
-    """Return whether a key with these scopes is let in."""
+    """Return whether a key with these scopes may call the route."""
     key = make_tenant("alice", scopes=scopes)
     # mem0's clients send it this way. Without the final slash, some of their routes are routes of MemOS.
     client = Client(headers={"Authorization": f"Token {key.token}"}) if route.endswith("/") else key.client

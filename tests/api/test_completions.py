@@ -394,7 +394,7 @@ def test_planted_instructions_stay_quoted_data(alice, upstream, remember):
 def test_a_stream_comes_byte_for_byte_with_one_chunk_more_before_its_end(alice, upstream, remember):
     shop = remember(alice, SAID, session="s0")
     reply = streamed("The ", "shop is ", "in Lyon.")
-    # Wherever the bytes are cut on their way.
+    # The result is the same wherever the bytes are split.
     content = reply.content
     upstream.answer = lambda _: Reply([content[place : place + 7] for place in range(0, len(content), 7)],
                                       content_type="text/event-stream")  # fmt: skip
@@ -809,7 +809,7 @@ def test_what_the_gate_makes_of_a_turn_is_told(alice, upstream, stream, said, ve
 
 
 def heard(signal: Any) -> list[Any]:
-    """The calls that the signal tells of, from now on in this test."""
+    """Collect the calls that the signal reports during this test."""
     calls: list[Any] = []
 
     def hear(*, call: Any, **_: Any) -> None:
@@ -820,7 +820,7 @@ def heard(signal: Any) -> list[Any]:
     return calls
 
 
-# Receivers are held weakly: as long as a test runs, and no longer.
+# The signal holds receivers weakly; this reference keeps them for the duration of a test.
 calls_of: dict[int, Any] = {}
 
 

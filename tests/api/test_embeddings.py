@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: refusals first; then vectors by the model that search uses, as OpenAI's API has them."""
+"""POST /v1/embeddings: refusals first, then vectors by the model that search uses, in the form of OpenAI's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every door that takes words tells who wrote what the gate put marks in, and what it kept out."""
+"""Every route that accepts text tells the caller which texts the gate masked, and which it refused."""
 
 from __future__ import annotations
 

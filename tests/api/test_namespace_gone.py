@@ -98,8 +98,7 @@ def everywhere(make_tenant: Any) -> Any:
 
 @pytest.fixture
 def gone(everywhere: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The id of a namespace that another process has taken away; this one goes on with it, as a request does that
-    waits."""
+    """Return the id of a namespace that another process removed while this one used it, as a waiting request."""
     monkeypatch.setattr(namespaces, "_ids", for_seconds(3600.0))
     identity = scope_for(ACCESS, name="fresh").namespace_id
     assert everywhere.post("/v1/search", {"namespace": "fresh", "query": "bees"}).status_code == 200
@@ -109,7 +108,7 @@ def gone(everywhere: Any, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def list_left(namespace_id: int) -> list[str]:
-    """Tables with rows of the namespace; what tells of requests, without their words, may stay."""
+    """Tables with rows of the namespace. Figures about requests, without their text, may stay."""
     tables = [
         model
         for model in apps.get_models(include_auto_created=True)
@@ -328,7 +327,7 @@ def test_a_question_that_finds_something_locks_no_namespace(everywhere):
     ],
 )
 def test_looking_for_the_namespace_costs_no_statement(everywhere, monkeypatch, path, body, table):
-    """Storing checks the namespace in its own statement; besides that, the namespace is only looked up by name."""
+    """Storing checks the namespace in its own statement; apart from that, the namespace is only looked up by name."""
     sent: list[str] = []
     send = psycopg.Cursor.execute
 

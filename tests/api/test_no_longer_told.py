@@ -37,7 +37,7 @@ BANK = "/v1/default/banks/alice"
 
 @pytest.fixture
 def said(alice, remember) -> str:
-    """The id of a turn that the window and the summary of its session tell."""
+    """Return the id of a turn that is in the window and the summary of its session."""
     for number in range(4):
         remember(alice, f"We talked about topic {number} of the plan.")
     identity = remember(alice, OLD, speaker="Kim")

@@ -1,4 +1,4 @@
-"""Numbers that no 64 bits hold: refused with their place wherever JSON is taken in, and shown where one is stored."""
+"""Numbers beyond 64 bits are refused with their place by every route that reads JSON, and shown if one is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unmodified clients of OpenAI's API against a server of ours, with a real small model behind: the guide's programs."""
+"""Unmodified clients of OpenAI's API against a MemOS server with a real small model: the guide's programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quarantine's routes: who may look, who may decide, and what a decision does."""
+"""The routes of the quarantine: permissions to view and to decide, and the effects of a decision."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class TestDiscard:
 
 class TestNothingFindsIt:
     def test_no_door_gives_quarantined_text_back(self, alice, remember):
-        """Asked for word by word, at every door that reads."""
+        """Every route that reads is asked for it word by word."""
         remember(alice, "The kiln in Lisbon fires at 1,240 degrees.")
         item = send(alice)
         put = {"namespace": "alice", "document_id": "d", "session_id": "s1", "text": f"{ATTACK} {ATTACK}"}

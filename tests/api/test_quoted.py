@@ -52,7 +52,7 @@ def complete(tenant: Any, question: str) -> None:
 
 
 def everything(tenant: Any) -> str:
-    """All that the routes tell of the namespace."""
+    """Return everything that the routes return about the namespace."""
     name = tenant.scope.namespace
     answers = [
         tenant.post("/v1/answer", ASKED),

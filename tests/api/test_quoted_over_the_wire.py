@@ -44,7 +44,7 @@ class Caller:
         return json.loads(self.call("GET", f"/v1/erasures/{asked['id']}"))
 
     def told(self, *sessions: str) -> str:
-        """All that the routes tell of the namespace."""
+        """Return everything that the routes return about the namespace."""
         name = self.namespace
         parts = [
             self.call("POST", "/v1/answer", {"query": ASKED}),

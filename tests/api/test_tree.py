@@ -42,7 +42,7 @@ def listed(tenant, **query) -> dict:
 
 
 def topic_of(tenant, memory_id: str) -> dict:
-    """The topic that a memory belongs to, as it is shown by itself."""
+    """Return the topic that a memory belongs to, from the topic's own route."""
     for session in listed(tenant, depth="2", limit="200")["nodes"]:
         for child in session["children"]:
             shown = tenant.get(f"/v1/tree/{child['id']}", namespace=tenant.scope.namespace).json()

@@ -1,4 +1,4 @@
-"""`GET /v1/usage`: what models took and cost, for who reaches it."""
+"""`GET /v1/usage`: tokens and cost of models, within the key's reach."""
 
 from __future__ import annotations
 

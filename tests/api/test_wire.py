@@ -142,7 +142,7 @@ def test_an_id_that_is_none_says_so(admin, route):
     path = "/" + re.sub(r"<id:\w+>", "seven", re.sub(r"<(?!id:)\w+:\w+>", "7", route))
     view = resolve(path).func
     for method in set(view.actions) - {"head"}:
-        # mem0's routes that end with a slash are ours for who sends a bearer key.
+        # mem0's routes with a final slash are MemOS's own routes for callers with a bearer key.
         key = {"headers": {"Authorization": f"Token {admin.token}"}} if path.endswith("/") else {}
         answer = admin.client.generic(method.upper(), path, data="{}", content_type="application/json", **key)
         assert answer.status_code == 400, answer.content

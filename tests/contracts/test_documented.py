@@ -46,7 +46,7 @@ def test_every_command_is_in_the_reference(command):
 
 
 def test_no_product_is_named_that_is_not_used(client, db):
-    """The labels of the contract stand in answers and in one place of the code, and nowhere that people read."""
+    """The labels of the contract occur in answers and in one place of the code, but not in texts for people."""
     root = Path(__file__).resolve().parents[2]
     written = [*root.glob("templates/**/*.html"), *root.glob("ops/**/*.py"), *root.glob("memory/**/*.py")]
     # The comparison says what others need.

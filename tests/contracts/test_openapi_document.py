@@ -33,7 +33,7 @@ OF_COMMANDS = (AuditBroken, BackupError)
 
 @pytest.fixture(scope="module")
 def document():
-    """Every route, of ours and of other makers'."""
+    """Return the document of every route, including other vendors' APIs."""
     return orjson.loads(orjson.dumps(build_whole()))
 
 

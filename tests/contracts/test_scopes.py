@@ -140,7 +140,7 @@ def test_a_subquery_names_the_namespace_of_its_rows(nobodys):
 
 
 def test_rows_are_made_and_found_by_what_django_does_itself(alice, remember):
-    """Saving, refreshing, related rows, deleting with what hangs on it, and dumping need no scope said twice."""
+    """Saving, refreshing, related rows, cascading deletes and dumps do not need the scope a second time."""
     memory_id = remember(alice, "hello")
     memory = Memory.objects.in_scope(alice.scope).get()
     namespace = Namespace.objects.get(pk=alice.scope.namespace_id)

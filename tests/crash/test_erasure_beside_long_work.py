@@ -1,4 +1,4 @@
-"""An erasure begins and ends while the workers of short and of long jobs are held; health says so when none begins."""
+"""Erasures run while the workers of short and of long jobs are blocked; health reports if none runs."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_what_one_node_knows_of_a_policy_and_of_a_key_changes_with_the_other(nod
     )
     urllib.request.urlopen(request, timeout=20).close()
     for node in nodes:
-        # Whichever of a node's processes answers.
+        # Any of a node's processes may answer.
         wait_for(
             lambda node=node: {verdict(node) for _ in range(8)} == {"quarantine"}, what="the new policy", seconds=20
         )

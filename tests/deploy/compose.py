@@ -39,7 +39,7 @@ def services(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def environment(service: dict[str, Any]) -> dict[str, str | None]:
-    """None stands for a name that is passed on when it is set outside."""
+    """None stands for a variable that is passed through if it is set outside."""
     return service.get("environment") or {}
 
 

@@ -47,7 +47,7 @@ _JOINS = ("Hash Cond", "Merge Cond", "Join Filter")
 
 @pytest.fixture
 def opened() -> Iterator[None]:
-    """This process holds what it is asked for."""
+    """This process loads the columns of namespaces that it is queried for."""
     store.open_store()
     yield
     store.close_store()

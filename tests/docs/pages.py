@@ -48,12 +48,12 @@ def blocks(text: str) -> list[Block]:
 
 
 def prose(text: str) -> str:
-    """The text without its blocks and code in lines."""
+    """Return the text without its blocks and inline code."""
     return re.sub(r"`[^`\n]*`", "", _BLOCK.sub("", text))
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """(level, words) of each heading, code in it without its marks."""
+    """Yield (level, text) of each heading, with inline code but without its marks."""
     found = re.findall(r"^(#{1,6}) (.+)$", _BLOCK.sub("", text), re.MULTILINE)
     return [(len(marks), words.replace("`", "").strip()) for marks, words in found]
 

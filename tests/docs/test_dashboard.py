@@ -1,4 +1,4 @@
-"""The dashboard for Grafana asks for what `/metrics` tells, and nothing else."""
+"""The dashboard for Grafana uses only series and labels that `/metrics` has."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Reader:
         send = getattr(self.client, (method or ("post" if body else "get")).lower())
         answer = send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
         if answer.streaming:
-            # Read to its end: what it holds of the server is given back then.
+            # Reading the stream to its end releases its slot and connection.
             list(answer.streaming_content)
         return answer
 

@@ -1,5 +1,5 @@
-"""The workflows of n8n and Dify that the guides offer run here, node by node: what their HTTP nodes say is sent to a
-server of ours, with their expressions filled in."""
+"""The guides' workflows for n8n and Dify run here node by node: the requests of their HTTP nodes are sent to a MemOS
+server, with their expressions filled in."""
 
 from __future__ import annotations
 

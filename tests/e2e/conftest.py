@@ -139,7 +139,7 @@ def root(transactional_db) -> Client:
     return client
 
 
-# Everything has come that the page asks for when it is opened, and nothing moves to its place any more.
+# Wait until everything that the page loads on opening has arrived, and nothing moves any more.
 SETTLED = """async () => {
     const waits = () => document.readyState !== "complete" || document.fonts.status !== "loaded"
         || document.querySelector(".htmx-request, [aria-busy=true]");
@@ -153,7 +153,7 @@ SETTLED = """async () => {
     const ends = (one) => Number.isFinite(one.effect.getComputedTiming().endTime);
     await Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished));
 }"""
-# Style sheets are read a second time only for rules that are switched off by themselves.
+# axe fetches style sheets again only for rules that are disabled by default.
 AXE = {"resultTypes": ["violations"], "preload": {"assets": ["media"]}}
 
 

@@ -58,7 +58,7 @@ def test_a_dump_is_downloaded_and_loaded(open_page, root, world, tmp_path):
     page.get_by_role("button", name="Dump the cube").click()
     expect(page.get_by_text("Queued")).to_be_visible()
     work()
-    # The page finds out by itself.
+    # The page updates itself.
     link = page.get_by_role("link", name="Download harbour")
     with page.expect_download() as download:
         link.click()

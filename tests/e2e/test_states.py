@@ -138,7 +138,7 @@ def test_hostile_text_does_nothing_on_any_page(open_page, root, world):
         '=HYPERLINK("http://evil.example","click")',
         "harbour " + "w" * 1_000_000,
     )
-    # The gate refuses a name with turned letters; markup is let in.
+    # The gate rejects a name with turned letters, but admits markup.
     name = "<b>o'night</b> \"&amp; harbour"[:120]
     ids = turns(world.harbour, name, *(text[:20_000] for text in evil))
     Memory.objects.across_namespaces().filter(pk=ids[-1]).update(text=evil[-1])

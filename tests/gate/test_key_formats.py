@@ -61,7 +61,7 @@ def _make(prefix: str, length: int, letters: str = LETTERS) -> str:
 
 
 def _fill(shape: str) -> str:
-    """Return a key of the `shape`: runs of one letter are drawn, what stands alone stays."""
+    """Return a key of the `shape`: runs of a letter are random, single characters stay."""
     dice = random.Random(shape)
     kinds = {"a": LETTERS, "f": HEX, "9": string.digits}
     return re.sub(r"([af9])\1{2,}", lambda run: "".join(dice.choice(kinds[run[1]]) for _ in run[0]), shape)

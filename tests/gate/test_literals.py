@@ -1,4 +1,4 @@
-"""A text without its literals is not one that a pattern is found in."""
+"""A pattern matches no text without its literals."""
 
 from __future__ import annotations
 

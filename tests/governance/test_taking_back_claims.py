@@ -1,4 +1,4 @@
-"""A person takes back, in the same conversation, a claim that was written in their name; nothing else goes with it."""
+"""A person takes back, in the same conversation, a claim that was written in their name; nothing else is affected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         (DISOWNED, "Am I allergic to peanuts?"),
         (DISOWNED, "The doctor says I am allergic to peanuts."),
         (DISOWNED, "I am not allergic to peanuts."),
-        # More would go with it.
+        # More than the claim would be removed.
         (DISOWNED, "I am allergic to peanuts and my son loves chess."),
         ("那不是我说的。我对猫不过敏。", "我妹妹对花生过敏。"),
         ("我对什么都不过敏。", "我对花生过敏。"),

@@ -46,7 +46,7 @@ def count_on_arrival(client, link) -> int:
 
 
 def links(page: str) -> list[tuple[str, int]]:
-    """The links of the grid with the numbers they stand under."""
+    """Return the links of the grid with their numbers."""
     found = re.findall(r'<td class="heat-\d"><a href="([^"]+)"[^>]*>([\d,]+)</a>', page)
     return [(link.replace("&amp;", "&"), int(number.replace(",", ""))) for link, number in found]
 

@@ -1,4 +1,4 @@
-"""The inspector: packs as they were handed over, replays that store nothing, and what would be handed over."""
+"""The inspector: packs as agents got them, replays that store nothing, and the pack that a question would get."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from tests.ops.addresses import addresses
 from tests.ops.conftest import NOW
 from tests.ops.test_pipeline import failed_job, quarantined
 
-# Beyond a page and what Django fetches at once; below what makes a namespace a large one, of which some pages load
-# parts afterwards.
+# More than a page and than Django fetches at once, but fewer than in a large namespace, for which some pages load parts
+# later.
 MANY = 2_100
 
 

@@ -20,7 +20,7 @@ def permission(code: str) -> Permission:
 
 @pytest.fixture
 def clerk(db) -> User:
-    """Staff with one permission of their own and one by a group."""
+    """Staff with a permission granted directly, and one through a group."""
     user = User.objects.create_user("clerk", "clerk@example.com", "a long password", is_staff=True, first_name="Ada")
     user.user_permissions.add(permission("view_console"))
     group = Group.objects.create(name="curators")

@@ -33,7 +33,7 @@ def pack(parts: dict[str, bytes | str], *, compression: int = zipfile.ZIP_DEFLAT
 
 
 def raw_docx(body: str, *, head: str = "", more: dict[str, bytes | str] | None = None) -> bytes:
-    """A DOCX of hand-made XML: `head` stands before its root."""
+    """Return a DOCX of hand-made XML, with `head` before its root."""
     document = f'<?xml version="1.0"?>{head}<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
     return pack(
         {"[Content_Types].xml": CONTENT_TYPES, "_rels/.rels": RELATIONS, "word/document.xml": document, **(more or {})}

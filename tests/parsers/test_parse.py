@@ -125,7 +125,7 @@ def test_a_hostile_file_is_refused_with_its_reason(tmp_path, kind):
     ],
 )
 def test_a_parser_that_breaks_out_is_ended(tmp_path, monkeypatch, program, limits, reason):
-    """Stand for a parser that a file has taken over: it is confined before it runs."""
+    """Act as a parser that a file has taken over, which is confined before it runs."""
     _instead_of_the_parser(monkeypatch, program)
     children = []
     path = tmp_path / "sent"

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _calls_can_be_kept(django_db_setup: None) -> None:
-    """Every call of a model over the network is written down, also where a test touches no row."""
+    """Record every call of a model over the network, even in tests without a database."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The provider `hf`: what it needs and may be asked for, and a small model where its packages are installed."""
+"""The provider `hf`: its requirements and options, and a small model if its packages are installed."""
 
 from __future__ import annotations
 

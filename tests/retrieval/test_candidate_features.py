@@ -1,4 +1,4 @@
-"""Reads the features of each candidate, and brings the turns around the strongest along."""
+"""The features of each candidate, and the neighbouring turns of the strongest ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
         system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
     )
     found = read(alice, asked("number"), {talk[3]: 0.5, talk[4]: 0.4})
-    # The archived strong one still brings those around it; nothing is lent by it, and nothing stands in its place.
+    # The strong archived one still adds its neighbours, but lends them nothing, and is not replaced by another.
     assert ids(found) == [talk[0], talk[1], talk[4], talk[5], talk[6]]
     assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
 

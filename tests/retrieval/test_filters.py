@@ -145,7 +145,7 @@ def test_a_moment_without_an_offset_is_utc():
 
 
 def matching(tenant: Any, data: Any, *, as_of: datetime | None = None) -> set[str]:
-    """The ids that the filter's SQL holds for, by itself."""
+    """Return the ids that match the filter's SQL alone."""
     narrowed = predicate(parse(data), as_of=as_of)
     assert narrowed is not None
     parameters = {"namespace_id": tenant.scope.namespace_id, **narrowed.parameters}

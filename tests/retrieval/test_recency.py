@@ -169,7 +169,7 @@ class TestSuccessors:
         assert first.replaces == old
         assert 0 < first.similarity < second.similarity
         assert first.bm25 == 0 < second.bm25
-        # It is judged by itself, not by the place that it takes; and nothing below it is more relevant than it.
+        # Its relevance depends on itself, not on its rank, and no lower hit is more relevant.
         assert second.relevance == first.relevance < alone.relevance
         check_parts([first, second])
         assert first.score == second.score
@@ -272,7 +272,7 @@ class TestSuccessors:
         [
             (HOW_HIGH, "The rent is £850 a month", RENT, True),
             ("What is the landlord called?", "The rent is £850 a month", RENT, False),
-            # A bare value stands for its clause, and the meaning may have found what no term did.
+            # A bare value stands for its clause, and meaning may find what no term did.
             (HOW_HIGH, "£850", RENT, True),
             ("What does the flat cost?", "£850", RENT, True),
             ("瑜伽课每周几上？", "周二", "瑜伽课每周二上。", True),

@@ -1,4 +1,4 @@
-"""The Python client, installed from its wheel, against a server of ours."""
+"""The Python client, installed from its wheel, against a MemOS server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TypeScript client, installed from its tarball, in Node.js against a server of ours."""
+"""The TypeScript client, installed from its tarball, in Node.js against a MemOS server."""
 
 from __future__ import annotations
 

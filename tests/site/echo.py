@@ -55,7 +55,7 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 @csrf_exempt
 def echo(request: HttpRequest) -> JsonResponse:
-    """Tell the request; its body by length and SHA-256."""
+    """Return the request, with the length and SHA-256 of its body."""
     return JsonResponse(
         {
             "method": request.method,

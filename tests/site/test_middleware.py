@@ -16,7 +16,7 @@ ORIGINS = [f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for po
         ("/api/v1/memory/query/", "/api/v1/memory/query"),
         ("/health/", "/health"),
         ("/openapi.json/", "/openapi.json"),
-        # mem0's routes, for who sends no key as mem0 does.
+        # mem0's routes for callers who do not send the key as mem0 does.
         ("/v1/memories/?namespace=alice", "/v1/memories?namespace=alice"),
         ("/v1/entities/", "/v1/entities"),
     ],

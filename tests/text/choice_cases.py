@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# None of these is a choice that the speaker makes for themselves and for real. Written when the rules stood.
+# Texts in which speakers make no real choice for themselves, written when the rules existed.
 NO_CHOICE = {
     "others": [
         "Book the aisle seat for my wife again.",
@@ -222,7 +222,7 @@ CHOICES = [
     ("还是坐高铁吧。", "高铁", True),
 ]
 
-# Written when the first list stood and the rules had been mended by it.
+# These were written after the first list was complete and the rules had been improved by it.
 AFTERWARDS = [
     "Order the parts again by Friday.",
     "I'll take the dog out.",

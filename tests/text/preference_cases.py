@@ -154,7 +154,7 @@ NOTHING = {
     ],
 }
 
-# Written when the rules stood, to see what they had not been written for: 6 of these were taken for preferences then.
+# These were written when the rules existed, to find gaps: 6 of them were mistaken for preferences at that time.
 AFTERWARDS = [
     "I would hate to miss the train.",
     "I'd avoid that street if I were you.",

@@ -98,7 +98,7 @@ LIKES: tuple[tuple[str, str, str], ...] = (
     ("我经常逛书店。", "书店", "Ana经常逛书店。"),
 )  # fmt: skip
 
-# Written as traps when the check stood, which was then mended by them.
+# These were written as traps for the existing check, which was then improved by them.
 AFTERWARDS: tuple[tuple[str, str], ...] = (
     ("I always get a rash when I use lavender soap.", "lavender soap"),
     ("I love cats, my lungs do not.", "cats"),
@@ -180,7 +180,7 @@ LAST: tuple[tuple[str, str], ...] = (
 # The rules wrongly accept these.
 TAKEN_ALL_THE_SAME = {"I like lobster alive in the ocean.", "I swear by staying indoors in pollen season."}
 
-# Likings, written when the check stood; and those of them that it leaves out.
+# Likings, written for the existing check, and those of them that it leaves out.
 LIKES_AFTERWARDS: tuple[tuple[str, str], ...] = (
     ("I love anything with lemon.", "lemon"),
     ("I adore the smell of old books.", "old books"),

@@ -1,4 +1,4 @@
-"""Chunks of a document: exact places, and the headings that they stand under."""
+"""Chunks of a document: exact places, and their headings."""
 
 from __future__ import annotations
 

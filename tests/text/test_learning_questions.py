@@ -34,7 +34,7 @@ TEXTS = [
     ("我们决定用 Redis 做限流。", "", "Redis"),
     ("退款接口的超时时间最多三秒。", "", "退款接口的超时时间"),
     ("我对花生过敏。", "", "花生"),
-    # Nothing of these can be asked for.
+    # These texts yield no question.
     ("Yes.", "", ""),
     ("", "", ""),
     ("Thanks for the help!", "", ""),

@@ -24,7 +24,7 @@ WRITING = "add_memory update_memory delete_memory".split()
 
 
 def error_of(result: dict[str, Any]) -> dict[str, Any]:
-    """The error that a tool's result tells."""
+    """Return the error in a tool's result."""
     assert result["isError"]
     assert "structuredContent" not in result
     [content] = result["content"]

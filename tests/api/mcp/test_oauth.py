@@ -192,7 +192,7 @@ def test_what_is_signed_otherwise_is_refused(issuer, alice):
         "x" * 9000,
     ):
         refusal(token)
-    # A key that the token brings along, or an address of keys, is not looked at.
+    # A key in the token itself, or a URL of keys in it, is ignored.
     brought = jwt.encode(
         jwt.decode(good, options={"verify_signature": False}),
         OTHER_RSA_KEY,

@@ -1,4 +1,4 @@
-"""The official client, unmodified, against a server of ours: in the stateless revision and with a handshake."""
+"""The official client, unmodified, against a MemOS server: in the stateless revision and with a handshake."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_it_connects_and_learns_what_there_is(url, alice, mode, version):
 
 @pytest.mark.parametrize(("mode", "version"), ERAS)
 def test_a_memory_lives_its_life(url, alice, mode, version):
-    """Call every tool once, including those that are listed for ChatGPT only."""
+    """Call every tool once, including the ones that are listed for ChatGPT only."""
 
     async def talk(client):
         await client.list_tools()

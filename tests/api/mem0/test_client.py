@@ -1,4 +1,4 @@
-"""mem0's own clients, unmodified, against a server of ours: the guide's programs, and what else they call."""
+"""mem0's own clients, unmodified, against a MemOS server: the guide's programs, and further calls."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def searches(tenant: Any) -> int:
 
 
 class TestPreferencesOfASearch:
-    """`pref_mem` is filled by default, as MemTensor's clients expect; what a search finds besides stays as it is."""
+    """`pref_mem` is filled by default, as MemTensor's clients expect, without changing the other results."""
 
     ASKED = {"query": "When does the ferry leave?", "readable_cube_ids": ["alice"]}
 

@@ -1,4 +1,4 @@
-"""A process that holds what it is asked for."""
+"""A process that loads the columns of namespaces that it is queried for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.retrieval.columns import store
 
 @pytest.fixture
 def opened():
-    """This process holds what it is asked for."""
+    """Let this process load the columns of namespaces that it is queried for."""
     store.open_store()
     yield
     store.close_store()

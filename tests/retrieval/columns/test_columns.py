@@ -172,7 +172,7 @@ def compare(scope: Scope, text: str) -> None:
     """Every candidate of the one is a candidate of the other, and each arm and signal says the same of it."""
     one, read = search_by_sql(scope, text)
     other, kept = search_by_columns(scope, text)
-    # Hits of one score may stand in another order: the last digits of a sum are not its own.
+    # Hits with equal scores may be in another order, because the last digits of a sum depend on its order.
     assert sorted((hit.memory for hit in read), key=lambda memory: memory.id) == sorted(
         (hit.memory for hit in kept), key=lambda memory: memory.id
     )

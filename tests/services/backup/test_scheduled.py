@@ -101,7 +101,7 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
     found = storage.backups(now=timezone.now())
     assert found.status == "fail"
     assert "No space left" in found.what
-    # Asked for again, but not at once.
+    # It is requested again, but not at once.
     assert run_task("request_backup") is False
     Job.objects.across_namespaces().update(queued_at=timezone.now() - timedelta(hours=2))
     assert run_task("request_backup") is True

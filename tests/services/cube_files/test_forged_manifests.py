@@ -1,4 +1,4 @@
-"""Files that say what their signature does not stand for, and files that come a second time or elsewhere."""
+"""Files whose contents their signature does not cover, and files that are loaded again or elsewhere."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
     with pytest.raises(UnreadableImport, match="another namespace of this server has them"):
         choose_ids(alice.scope, reader, CubeIds.KEEP)
     assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.NEW
-    # And what was erased in a namespace that it names is nothing that its lines tell.
+    # Nor do its lines reveal what was erased in a namespace that it names.
     Erasure.objects.create(
         namespace_id=alice.scope.namespace_id, target=ErasureTarget.NAMESPACE, session="", reason="asked",
         actor="tests", named=0, missing=0, found=0, documents=0, status="finished", created_at=timezone.now(),

@@ -367,7 +367,7 @@ def assert_something_of_everything(found: dict[str, list[dict[str, Any]]]) -> No
 
 
 def assert_same_but_for_ids(one: Any, other: Any, renamed: dict[str, str]) -> None:
-    """That both hold the same, where each id of one has the same id in its place wherever it stands (`renamed`)."""
+    """Check that both are the same if each id of one is replaced by the corresponding id of the other (`renamed`)."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for name, value in one.items():

@@ -1,4 +1,4 @@
-"""A load that a MemOS with other steps began brings the same under this one: nothing is lost or doubled."""
+"""A load begun by a MemOS with other steps has the same result under this one: nothing is lost or doubled."""
 
 from __future__ import annotations
 

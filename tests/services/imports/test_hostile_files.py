@@ -139,7 +139,7 @@ def test_zips_inside_zips_that_go_on_and_on(tmp_path):
 
 
 def test_a_zip_inside_a_zip_that_is_a_bomb(tmp_path):
-    """Neither of the two is one by itself."""
+    """Neither of the two is a zip bomb on its own."""
     inner = archive({"conversations.json": b" " * 15 * MB, "more.json": orjson.dumps([chatgpt()])})
     middle = {f"{number}.zip": inner for number in range(4)}
     assert len(inner) * container.MAX_RATIO < 15 * MB

@@ -1,4 +1,4 @@
-"""Queueing: a job comes and goes with the change that asks, and nothing is queued twice."""
+"""Queueing: a job is created and removed in the transaction that requests it, and nothing is queued twice."""
 
 from __future__ import annotations
 

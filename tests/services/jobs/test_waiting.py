@@ -86,7 +86,7 @@ def test_a_wait_ends_when_nothing_is_left(alice, remember):
     enqueue(CONDENSE, alice.scope.namespace_id, "s1")
     waited = wait_for(access(alice), seconds=0)
     assert (waited.is_idle, waited.jobs, waited.turns) == (False, 1, 1)
-    # The wait itself has asked for what follows the turn.
+    # The wait itself has queued the work that follows the turn.
     done = wait_for(access(alice), seconds=60, sleep=lambda _: work_off())
     assert (done.is_idle, done.jobs, done.turns) == (True, 0, 0)
 

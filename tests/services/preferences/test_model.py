@@ -30,7 +30,7 @@ from tests.providers.endpoint import Endpoint, serving
 
 ACCESS = system_access("tests")
 BEGIN = timezone.now() - timedelta(days=60)
-# Three occasions of which rules read none.
+# Three occasions that the rules do not recognise.
 QUIET = ("I booked the quiet inn.", "Just took the quiet inn.", "Booked the quiet inn a third time.")
 
 

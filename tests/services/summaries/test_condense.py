@@ -1,4 +1,4 @@
-"""Session summaries: when one is asked for, what a version holds, and that many at once make one."""
+"""Session summaries: when they are requested, the contents of a version, and a single result of concurrent runs."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def fill(tenant: Any, remember: Any) -> dict[str, str]:
 
 
 def export(tenant: Any, **options: Any) -> dict[str, Any]:
-    """An export, made as the worker makes it; how it stands."""
+    """Make an export as the worker does; return its state."""
     answer = tenant.post(EXPORTS, {"namespace": tenant.scope.namespace, **options})
     assert answer.status_code == 200, answer.content
     run_task("export_training", tenant.scope.namespace_id, answer.json()["id"])
@@ -72,7 +72,7 @@ def lines(tenant: Any, made: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def train(tenant: Any, made: dict[str, Any], *, name: str = "style", **options: Any) -> dict[str, Any]:
-    """An adapter, trained as the worker trains it; how it stands."""
+    """Train an adapter as the worker does; return its state."""
     body = {"namespace": tenant.scope.namespace, "name": name, "dataset_id": made["id"], **options}
     answer = tenant.post(ADAPTERS, body)
     assert answer.status_code == 200, answer.content

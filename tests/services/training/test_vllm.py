@@ -89,7 +89,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
             _wait(process, port, here / "log")
             yield Vllm(f"http://127.0.0.1:{port}", *adapters)
         finally:
-            # The engine and its workers are processes of their own.
+            # The engine and its workers are separate processes.
             os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -32,7 +32,7 @@ def erase(tenant, **target) -> Erasure:
 
 
 def named(tenant) -> set[str]:
-    """The memories in which words of nodes stand."""
+    """Return the memories that contain words of nodes."""
     rows = TopicNode.objects.in_scope(tenant.scope).values_list("label_places", "summary_places")
     return {place[0] for places in rows for kind in places for place in kind}
 

@@ -105,7 +105,7 @@ def test_each_of_two_soft_limits_is_told_of(alice, chat, caplog):
         for _ in range(4):
             ask(alice)
 
-    # A call takes 1,100 tokens and 0.00015 dollars: of the tokens the second tells, of the dollars the third.
+    # A call takes 1,100 tokens and 0.00015 dollars: the second one exceeds the tokens, the third one the dollars.
     assert [record.limit.split()[-1] for record in caplog.records] == ["tokens", "usd"]
 
 
@@ -148,7 +148,7 @@ def test_a_keys_budget_holds_in_every_namespace_and_for_no_other_key(alice, bob,
 
 
 def test_calls_at_once_do_not_all_fit_into_what_is_left_for_some(alice, chat):
-    # Each asks for 5 + 95 tokens, and takes them: two of eight fit.
+    # Each reserves 5 + 95 tokens and uses them, so two of eight fit.
     chat.answer = lambda body: (chat.closing.wait(0.3), says("{}", usage_of(5, 95)))[1]
     budget(alice, hard_tokens=250)
 

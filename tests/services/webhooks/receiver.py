@@ -35,7 +35,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """`answer` is asked for every message."""
+    """A fake receiver; `answer` is called for every message."""
 
     port: int
     answer: Callable[[Received], Answer]

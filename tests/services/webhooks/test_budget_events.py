@@ -1,4 +1,4 @@
-"""A budget that real calls of a model bring to its limit: the feed tells it once, and so does a webhook."""
+"""Real calls of a model exhaust a budget: the feed reports it once, and so does a webhook."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_data(event: dict[str, Any], expected: dict[str, Any], since: datetime)
 def test_a_hard_limit_is_told_once_by_the_feed_and_by_a_webhook(alice, model, receiver, subscribe, deliver_all):
     since = timezone.now()
     made = subscribe(alice, receiver.url(), types=["budget.reached"])
-    # Two calls have taken 14 tokens of the 15; each of the next asks for more than the one that is left.
+    # Two calls have used 14 of 15 tokens; each of the next ones needs more than one.
     ingest(alice, "Green tea, no sugar.")
     assert alice.post("/v1/query", QUERY).status_code == 200
     assert sum(row.prompt_tokens for row in booked(namespace_id=alice.scope.namespace_id)) == 14
