@@ -21,8 +21,8 @@ from django.urls import Resolver404, resolve
 from memory.api.views.openapi import build_whole
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's, and an address that
-# cannot be read is refused before it has a route.
+# Statuses that a route's description does not name: the framework itself answers HEAD and OPTIONS, and an address that
+# it cannot read has no route yet.
 NO_METHOD = {400, 405}
 COMPONENT = re.compile(r"#/components/schemas/([\w.-]+)")
 Schema = dict[str, Any]
@@ -35,7 +35,7 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
     """
     route = _route_of(unquote(path.partition("?")[0]))
     operations = _document()["paths"].get(route)
-    # A slash too many leads to another route, whatever is at this one.
+    # An address with one slash too many is redirected, even if a route exists without it.
     is_led_away = response.status_code == 307 and path.partition("?")[0].endswith("/")
     if operations is None or is_led_away or method in ("HEAD", "OPTIONS"):
         return
@@ -102,9 +102,9 @@ def _request_validator(route: str, method: str) -> Any:
 
 @cache
 def _compile(schema: str, *, closed: bool) -> Any:
-    """One validator for all answers that have this schema, with those of the components that it leads to.
+    """Return one validator for all answers with this schema, including the components that it refers to.
 
-    `closed`: a field that a component does not name is a fault.
+    If `closed`, a field that a component does not name is a fault.
     """
     components = _components_of(schema)
     if closed:
@@ -127,7 +127,7 @@ def _components_of(schema: str) -> dict[str, Schema]:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema without leave for fields that it does not name."""
+    """Return the schema, changed so that it allows no fields that it does not name."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):

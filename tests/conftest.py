@@ -50,8 +50,9 @@ class Tenant:
 
 # Models and permissions stay as the migrations left them: flush would create the same ones again.
 KEPT = ("django_content_type", "auth_permission")
-# Past triggers and foreign keys: the database refuses to empty the audit log. DELETE of the few rows of a test takes a
-# fraction of the time that TRUNCATE of every table does; a table that has grown is truncated, dead rows and all.
+# The statement bypasses triggers and foreign keys, since the database refuses to empty the audit log. Deleting the few
+# rows of a test takes a fraction of the time that truncating every table does. A table that has grown is truncated
+# together with its dead rows.
 EMPTY = """
 DO $$
 DECLARE
@@ -99,7 +100,7 @@ def _empty_tables_fast() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _hash_passwords_fast() -> Iterator[None]:
-    """A hash that is safe to store takes half a second, and many tests sign someone in."""
+    """Use a fast hash: a safe one takes half a second, and many tests sign someone in."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
 
@@ -117,7 +118,7 @@ def _check_answers() -> Iterator[None]:
 
     def generic(self: Client, method: str, path: str, data: Any = "", *arguments: Any, **options: Any) -> Any:
         response = RequestFactory.generic(self, method, path, data, *arguments, **options)
-        # A form is not held against the document: what it says of the route is about JSON.
+        # A form is not checked against the document, which describes the route's JSON.
         media_type = str(arguments[0] if arguments else options.get("content_type", ""))
         body = "" if media_type.startswith("multipart/") else data
         faults = list(list_faults(method, path, body, response))
@@ -198,7 +199,7 @@ def bob(make_tenant: Callable[..., Tenant]) -> Tenant:
 
 @pytest.fixture
 def olga(db: None) -> Client:
-    """An outsider: no key."""
+    """Return an outsider's client, without a key."""
     return Client()
 
 

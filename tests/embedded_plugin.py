@@ -17,8 +17,8 @@ import pytest
 
 from memos_site.embedded import EmbeddedServers
 
-# Data of tests survive no crash of the machine. What durable commits ask for (synchronous_commit) stays as it is.
-# Autovacuum's transactions end in the middle of a test's, whose own changes PostgreSQL then takes for seen.
+# A test's data need not survive a crash of the machine. Code that asks for durable commits (synchronous_commit) still
+# does. Autovacuum's transactions end in the middle of a test's, whose own changes PostgreSQL then treats as visible.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "128MB", "autovacuum_naptime": "1h"}
 # The leading process of a parallel run names here the folder for its workers' data, which it removes at the end.
 FOLDER_OF_LEADER = "PYTEST_LEADER_FOLDER"
@@ -27,7 +27,7 @@ _folder: Path | None = None
 _servers: EmbeddedServers | None = None
 
 
-# A wrapper runs before pytest-django, whose hook reads the settings.
+# A wrapper runs before pytest-django's hook, which reads the settings.
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     global _folder, _servers  # noqa: PLW0603 - one process, one set of servers
@@ -69,6 +69,6 @@ def starts_postgresql() -> bool:
 
 
 def _leads_workers(config: pytest.Config) -> bool:
-    """This process runs no test itself: pytest-xdist's workers do."""
+    """Return whether pytest-xdist's workers run the tests instead of this process."""
     known = config.known_args_namespace
     return bool(getattr(known, "numprocesses", None) or getattr(known, "tx", None))

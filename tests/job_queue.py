@@ -1,4 +1,4 @@
-"""Carries out jobs as django-q2's workers do, inside the test's process."""
+"""Carries out jobs as django-q2's workers do, but in the test's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.services.jobs.registry import find_task
 
 
 def queued_jobs() -> QuerySet[Job]:
-    """Return the jobs that wait."""
+    """Return the waiting jobs."""
     return Job.objects.across_namespaces().filter(state=JobState.QUEUED)
 
 
@@ -42,7 +42,7 @@ def work_off() -> int:
 
 
 def make_due() -> None:
-    """Let the time pass after which a worker may begin what waits."""
+    """Make every waiting job due now."""
     queued_jobs().update(due_at=timezone.now())
     OrmQ.objects.update(lock=timezone.now())
 

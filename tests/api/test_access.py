@@ -42,7 +42,7 @@ PUBLIC = {
 }  # fmt: skip
 # Routes open to every key: each MCP tool needs a separate scope (tests/api/mcp).
 OPEN_TO_ALL = {"post mcp"}
-# The routes that read by POST, and what a key that may not administer cannot do.
+# The routes that read by POST, and what a key without the scope "admin" cannot do.
 READ_BY_POST = {
     "v1/memories/search/",
     "v2/memories/",
@@ -119,7 +119,7 @@ READ_AS_WELL = {
 
 
 def routes() -> list[tuple[str, str]]:
-    """Every (method, route) of the API's URL conf but the public ones."""
+    """Return every (method, route) of the API's URL configuration except the public ones."""
     return [
         (method, str(pattern.pattern))
         for pattern in urlpatterns
@@ -222,7 +222,7 @@ def opens(make_tenant, scopes: list[str], method: str, route: str) -> bool:
     client = Client(headers={"Authorization": f"Token {key.token}"}) if route.endswith("/") else key.client
     answer = call(client, method, address(route), {} if method != "get" else None)
     if answer.streaming:
-        # Read to its end, it is no longer one of the key's open streams.
+        # Once the stream was read to its end, it no longer counts as one of the key's open streams.
         b"".join(answer)
     # Policies are checked only after the scope.
     return answer.status_code != 403 or b"training.consent" in answer.content

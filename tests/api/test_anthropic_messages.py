@@ -38,7 +38,7 @@ def ask(tenant: Any, *blocks: Any, headers: dict[str, str] | None = None, **fiel
 
 
 def ask_streamed(tenant: Any, **fields: Any) -> list[dict[str, Any]]:
-    """The events, each named as it says itself."""
+    """Ask with `stream`, and return the events, each under the name that it carries."""
     answer = tenant.post(ROUTE, {**ASKED, "stream": True, **fields})
     assert answer.status_code == 200, answer.content
     events = []
@@ -131,7 +131,7 @@ def test_the_session_is_that_of_the_header_of_claude_code_or_of_the_user(alice, 
     sessions = {session for session, role, _ in turns(alice) if role == "user"}
     assert {"code-1", "s7", "user:ann"} < sessions
     assert len(sessions) == 4
-    # Providers refuse a name of that length.
+    # Providers refuse a user name of that length.
     assert all("user" not in asked and "metadata" not in asked for asked in upstream.asked)
 
 
@@ -232,7 +232,7 @@ def test_what_claude_code_asks_for_itself_is_answered_without_memory(alice, upst
         "type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": True},
     }  # fmt: skip
     assert len(turns(alice)) == 1
-    # Another client's structured answer is remembered.
+    # A structured answer of another client is remembered.
     ask(alice, output_config={"format": schema})
     assert len(turns(alice)) == 3
 

@@ -308,7 +308,7 @@ def test_the_session_is_named_by_header_metadata_or_user(alice, upstream, header
 
 
 def ask_alone(tenant: Any, *said: str, system: str = "", **fields: Any) -> str:
-    """Send what the user and the assistant said in turns, of no session; the session that it is remembered in."""
+    """Send turns of the user and the assistant without a session, and return the session in which they are kept."""
     roles = ["user", "assistant"] * len(said)
     messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
     told = [{"role": "system", "content": system}] if system else []
@@ -607,7 +607,7 @@ def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, 
     never = threading.Event()
     reply = streamed("The shop is", " in Lyon.") if stream else whole(SAID)
     reply.before_last, reply.waits = never, 0.3
-    # Silent before its first byte, and before its last piece.
+    # The provider is silent before its first byte, or before its last piece.
     upstream.answer = lambda _: (never.wait(0.3), reply)[1]
     answer = alice.post(ROUTE, ASKED | {"stream": stream})
 
@@ -617,7 +617,7 @@ def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, 
 
 
 def thought(stream: bool, *texts: str, finish: str = "stop", **fields: Any) -> Reply:
-    """An answer of these pieces, with the fields before them; whole or as a stream."""
+    """Return an answer with these pieces and the fields before them, whole or as a stream."""
     if not stream:
         return whole("".join(texts), finish=finish, **fields)
     said = [chunk(fields), *(chunk({"content": text}) for text in texts), chunk({}, finish=finish)]

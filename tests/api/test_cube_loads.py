@@ -41,7 +41,7 @@ def send_as(access, content, namespace, **fields):
 
 @pytest.fixture
 def everywhere(make_tenant):
-    """A key that reaches every namespace, and so may make new ones."""
+    """Return a key that reaches every namespace, and so may create new ones."""
     return make_tenant("alice", scopes=("read", "write", "admin"), all_namespaces=True)
 
 
@@ -215,7 +215,7 @@ def test_sessions_are_new_or_there_as_they_were_before_the_load(alice, remember,
         runs += 1
     assert runs > 6
     found = show(alice, answer)
-    # None of the fifth came in.
+    # Nothing of the fifth session was stored.
     assert found["counts"]["sessions"] == {"new": 3, "present": 1, "left_out": 1}
     assert (found["done"], found["total"]) == (15, 15)
     assert set(Session.objects.in_scope(alice.scope).values_list("name", flat=True)) == {"s1", "s2", "s3", "s4"}

@@ -1,4 +1,4 @@
-"""Questions that span cubes: refused first; then found, answered and completed from all, and written to one alone."""
+"""Questions that span cubes: refusals first; then answers use all of the cubes, and turns are written to one only."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def ask(tenant, text, *, session="elsewhere", top_k=3):
 
 
 def assert_consistent(tenant):
-    """Counters, postings, vectors and chunk rows agree with the memories that are there."""
+    """Check that counters, postings, vectors and chunk rows agree with the stored memories."""
     mine = {"namespace_id": tenant.scope.namespace_id}
     assert differences([tenant.scope.namespace_id]) == []
     memories = list(Memory.objects.filter(**mine))

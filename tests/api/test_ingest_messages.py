@@ -1,4 +1,4 @@
-"""POST /v1/ingest with the messages of a chat, and with as little as there is to say."""
+"""POST /v1/ingest with the messages of a chat, and with as few fields as possible."""
 
 from __future__ import annotations
 

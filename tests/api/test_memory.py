@@ -35,7 +35,7 @@ def send(client, method: str, memory_id: str, ending: str):
 
 @pytest.fixture
 def world(alice, bob, olga, make_tenant, remember):
-    """Everyone, a memory of Alice's, and a key of hers for each scope alone."""
+    """Return everyone, a memory of Alice's, and one key of hers for each single scope."""
     keys = {scope: make_tenant("alice", scopes=(scope,)) for scope in ("read", "write")}
     return alice, bob, olga, remember(alice, "Tea is at five."), keys
 

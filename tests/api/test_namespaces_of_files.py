@@ -1,4 +1,5 @@
-"""A namespace that an upload or an import makes goes again when nothing comes of it; what anybody keeps there stays."""
+"""A namespace made by an upload or an import goes again if nothing is stored, but stays if anyone keeps anything
+there."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ LINES = "[2024-05-01] - I take the train to Lyon."
 
 @pytest.fixture
 def everywhere(make_tenant):
-    """A key that reaches every namespace, and so may make new ones."""
+    """Return a key that reaches every namespace, and so may create new ones."""
     return make_tenant("alice", all_namespaces=True)
 
 
@@ -76,7 +77,7 @@ def start_import(tenant: Any, **fields: Any) -> Any:
 
 
 def work_off() -> None:
-    """Do what the worker would."""
+    """Carry out the queued jobs of all namespaces, as the worker would."""
     for namespace in Namespace.objects.all():
         work(type("Tenant", (), {"scope": scope_for(system_access("tests"), name=namespace.name)}))
 
@@ -158,7 +159,7 @@ def test_one_goes_with_an_import_that_came_to_nothing(everywhere, how, sent):
     assert not is_there()
     listed = everywhere.get("/v1/imports").json()["imports"]
     assert [(one["id"], one["namespace"]) for one in listed] == [(import_id, "fresh")]
-    # A repeated request is answered as the first one, and makes nothing.
+    # A repeated request gets the first one's answer, and creates nothing.
     again = everywhere.post("/v1/imports", {"namespace": "fresh", **body}, **key)
     assert (again.status_code, again.json()["id"]) == (200, import_id)
     assert not is_there()
@@ -201,7 +202,7 @@ def _announce_import(tenant: Any) -> None:
 
 
 def _import_nothing(tenant: Any) -> None:
-    """An import that is done, though each of its turns was rejected, is not one that came to nothing."""
+    """A finished import has not come to nothing, even if each of its turns was rejected."""
     import_id = start_import(tenant, text=LINES).json()["id"]
     MemoryImport.objects.across_namespaces().filter(id=import_id).update(finished_at=timezone.now())
 
@@ -343,7 +344,7 @@ ANNOUNCED = {
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("what", ANNOUNCED)
 def test_nothing_is_taken_for_one_that_has_just_gone(everywhere, what):
-    """A process goes on for a moment with the id that it knows of the name."""
+    """A process uses for a moment the id that it remembers for the name."""
     upload_id = begin(everywhere).json()["id"]
     gone = Namespace.objects.get(name="fresh").pk
     assert everywhere.get("/v1/policy?namespace=fresh").status_code == 200
@@ -364,7 +365,7 @@ def test_no_dump_is_begun_of_one_that_has_just_gone(everywhere):
 
 
 def client_of(tenant: Any) -> Any:
-    """A client of this thread's own."""
+    """Return the tenant with a client of the calling thread."""
     return type(tenant)(tenant.scope, tenant.token, Client(headers={"Authorization": f"Bearer {tenant.token}"}))
 
 
@@ -372,7 +373,7 @@ def client_of(tenant: Any) -> Any:
 def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
     for _ in range(5):
         answers = together(2, lambda number: begin(client_of(everywhere)))
-        # A process knows for a moment the id of one that is gone again.
+        # A process remembers for a moment the id of a namespace that is gone again.
         while any(answer.status_code == 409 for answer in answers):
             assert all("send it again" in error(one, 409)["message"] for one in answers if one.status_code == 409)
             answers = [begin(everywhere) if one.status_code == 409 else one for one in answers]

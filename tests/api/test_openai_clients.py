@@ -18,7 +18,7 @@ from tests.docs.pages import DOCS, ROOT, blocks
 from tests.providers.upstream import serving_upstream, streamed, whole
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
-# The programs of each page by the package that they use, and what runs them.
+# The programs of each page by the package that they use, with the command that runs them.
 PYTHON = {
     "openai-clients": {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS},
     "responses-and-messages": {"openai": CLIENTS, "agents": CLIENTS, "anthropic": CLIENTS},
@@ -75,13 +75,16 @@ def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable
 
 
 def turns(tenant: Any) -> list[tuple[str, str]]:
-    """The session and role of every turn."""
+    """Return the session and role of every turn."""
     return list(Memory.objects.in_scope(tenant.scope).order_by("turn").values_list("session", "role"))
 
 
 def check_turns(request: pytest.FixtureRequest, tenant: Any, session: str, *, pairs: int) -> None:
-    """Both sides of each exchange are remembered. A real model's answer may be cut off at its token limit, which is not
-    remembered: then the questions are."""
+    """Check that both sides of each exchange are remembered.
+
+    A real model's answer may be cut off at its token limit, and then is not remembered. In that case only the questions
+    are checked.
+    """
     told = turns(tenant)
     if "real" in request.node.name:
         assert [one for one in told if one[1] == "user"] == [(session, "user")] * pairs

@@ -238,7 +238,7 @@ class TestNothingFindsIt:
 
 
 def without_the_question(body: dict) -> str:
-    """An answer as text, less the question that it repeats."""
+    """Return an answer as text, without the question that it repeats."""
     for place in (body, body.get("context_pack") or {}):
         place.pop("query_text", None)
     return json.dumps(body)

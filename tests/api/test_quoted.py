@@ -71,7 +71,7 @@ def everything(tenant: Any) -> str:
 def test_an_erasure_of_what_a_person_said_reaches_every_answer_that_quotes_it(alice, told):
     first = ask(alice)
     assert sources_of(alice, first) == [told]
-    # A chat may quote the quote.
+    # A chat may repeat the quotation.
     alice.post("/v1/chat", {"namespace": "alice", "session_id": "s2", "message": "Tell me my passport number again."})
     body = {"namespace": "alice", "speaker": "Ada", "reason": "asked by Ada"}
 

@@ -26,7 +26,7 @@ def ask(tenant: Any, method: str, path: str, body: Any = None, **query: str) -> 
 
 @pytest.fixture
 def archived(alice, remember) -> str:
-    """A memory of Alice that she has archived, and says why."""
+    """Archive a memory of Alice's for a reason, and return its id."""
     memory_id = remember(alice, SECRET)
     answer = ask(alice, "DELETE", f"/v1/memories/{memory_id}", reason="it-is-private")
     assert answer.status_code == 200, answer.content
@@ -35,14 +35,14 @@ def archived(alice, remember) -> str:
 
 @pytest.fixture
 def reader(bob, boss, ben, cube):  # noqa: F811
-    """Bob's key, with which Alice's cube is shared for reading."""
+    """Share Alice's cube with Bob's key for reading."""
     share(boss, cube, ben)
     return bob
 
 
 @pytest.fixture
 def writer(bob, boss, ben, cube):  # noqa: F811
-    """Bob's key, with which Alice's cube is shared for writing."""
+    """Share Alice's cube with Bob's key for writing."""
     share(boss, cube, ben, level="write")
     return bob
 

@@ -1,4 +1,4 @@
-"""POST /v1/responses: refusals first, then what the model is sent, the events, and what a talk goes on from."""
+"""POST /v1/responses: refusals first, then the request to the model, the events, and how a conversation continues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ask(tenant: Any, asked: Any = QUESTION, **fields: Any) -> dict[str, Any]:
 
 
 def ask_streamed(tenant: Any, asked: Any = QUESTION, **fields: Any) -> list[dict[str, Any]]:
-    """The events of the response, numbered, each named as it says itself and read by OpenAI's own client."""
+    """Return the response's events, which are numbered, carry their own names and are read by OpenAI's client."""
     answer = tenant.post(ROUTE, {"model": "default", "input": asked, "stream": True, **fields})
     assert answer.status_code == 200, answer.content
     events = []
@@ -139,7 +139,7 @@ def test_the_events_come_in_their_order(alice, upstream):
     assert events[0]["response"]["output"] == events[2]["item"]["content"] == []
     assert events[-1]["response"]["output"] == [events[-2]["item"]]
     assert events[-2]["item"]["content"][0]["text"] == SAID
-    # Clients rely on the counts: what the provider does not count is estimated.
+    # Clients rely on the counts, so MemOS estimates those that the provider does not send.
     assert events[-1]["response"]["usage"]["output_tokens"] > 3
     assert events[-1]["response"]["memos"]["remembered"]["assistant"]
     assert [text for _, _, text in turns(alice)] == [QUESTION, SAID]
@@ -157,7 +157,7 @@ def test_thinking_and_calls_are_items_of_their_own(alice, upstream):
         chunk({"content": "I look."}),
         call(0, "", name="weather"),
         call(0, '{"city":'),
-        # A provider may send the pieces of several calls by turns.
+        # A provider may send the pieces of several calls in turn.
         call(1, '{"city": ', name="weather"),
         call(0, ' "Lyon"}'),
         call(1, '"Nice"}'),
@@ -205,7 +205,7 @@ def test_the_output_of_a_tool_goes_on_from_the_call(alice, upstream):
     second = ask(alice, [output], tools=[WEATHER], previous_response_id=first["id"])
 
     assert second["output"][0]["content"][0]["text"] == "It rains."
-    # Instructions are not carried on.
+    # Instructions do not carry over to the next response.
     assert [one for one in upstream.messages if one["role"] != "system"] == [
         {"role": "user", "content": "Weather in Lyon?"},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
@@ -404,7 +404,7 @@ def test_settings_are_told_as_chat_completions_have_them(alice, upstream):
     sent = upstream.asked[0]
 
     assert [one for one in sent["messages"] if one["role"] != "system" or "kind" in one["content"]] == [
-        # The system's words in a row are one message.
+        # Consecutive system messages are merged into one.
         {"role": "system", "content": "Be brief.\n\nBe kind."},
         {
             "role": "user",

@@ -1,4 +1,4 @@
-"""POST /v1/search/batch: many questions at once, each as if it came alone."""
+"""POST /v1/search/batch: many questions at once, each answered as if it came alone."""
 
 from __future__ import annotations
 

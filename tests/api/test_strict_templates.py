@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions for models whose templates take one message of the system, at the beginning, or none."""
+"""POST /v1/chat/completions for models whose templates accept one system message at the beginning, or none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def takes_none(messages: Messages) -> bool:
 
 
 def strict(takes: Callable[[Messages], bool], status: int, said: Any, text: str = SAID) -> Callable[[Any], Reply]:
-    """A model that answers messages which its template takes, and refuses others."""
+    """Return a model that answers messages which its template accepts, and refuses others."""
 
     def answer(body: dict[str, Any]) -> Reply:
         if not takes(body["messages"]):

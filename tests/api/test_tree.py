@@ -1,4 +1,4 @@
-"""/v1/tree: the sessions of a namespace, their topics, and what belongs to them."""
+"""/v1/tree: the sessions of a namespace, their topics, and their contents."""
 
 from __future__ import annotations
 

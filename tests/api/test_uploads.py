@@ -1,4 +1,4 @@
-"""/v1/uploads: a file too large for one request comes in parts, and an import or a load uses it."""
+"""/v1/uploads: a file too large for one request is sent in parts, and an import or a load uses it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load(tenant, upload_id, **fields):
 
 
 def work(tenant):
-    """Do what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     kinds = ("import_memories", "load_cube")
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=kinds, state="queued"):
         run_job(job)

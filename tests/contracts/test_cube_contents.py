@@ -121,7 +121,7 @@ TABLES_LEFT_OUT: dict[str, str] = {
 
 
 def tables() -> dict[str, type[models.Model]]:
-    """The tables that have a namespace's rows, by name."""
+    """Return the tables that have a namespace's rows, by name."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name FROM information_schema.columns "

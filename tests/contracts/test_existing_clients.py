@@ -261,7 +261,7 @@ class Recall(Model):
 
 @pytest.fixture
 def console(db: None) -> Any:
-    """The predecessor's console: a page of another origin that sends no key."""
+    """Return the predecessor's console: a page of another origin that sends no key."""
     with override_settings(MEMOS_ANONYMOUS=True):
         yield Client(headers={"Origin": "http://localhost:3000"})
 
@@ -275,14 +275,14 @@ def post(client: Client, model: type[Read], path: str, body: Any = None) -> Read
 
 
 def read(answer: Any, model: type[Read]) -> Read:
-    """The answer as the client has it: 200, readable by its page, and of the model's types."""
+    """Check that the answer has the status 200, that the page can read it, and that it has the model's types."""
     assert answer.status_code == 200, answer.content
     assert answer["Access-Control-Allow-Origin"] == "http://localhost:3000"
     return model.model_validate_json(answer.content, strict=True)
 
 
 def shown_card(text: str) -> Card | None:
-    """The card that the console's inspector shows for a summary; None: it shows plain text."""
+    """Return the card that the console's inspector shows for a summary, or None where it shows plain text."""
     if not text.strip().startswith("{"):
         return None
     return Card.model_validate_json(text, strict=True) if json.loads(text).get("schema") == CARD else None

@@ -58,7 +58,7 @@ CHANGES = ("update", "delete", "raw delete")
 
 @pytest.fixture
 def nobodys(db) -> Scope:
-    """A namespace without rows."""
+    """Return a namespace without rows."""
     return Scope(Namespace.objects.create(name="nobodys").pk, "nobodys", "test")
 
 

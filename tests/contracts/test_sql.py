@@ -1,5 +1,5 @@
-"""The tables of the index and of the audit are written in one place, by SQL or by Django; whose SQL reads memories is
-named here."""
+"""One module writes the tables of the index and of the audit, by SQL or by Django; modules whose SQL reads memories are
+listed here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
 INDEX, AUDIT = ("memory/services/index/", "memory/models/queries/index"), ("memory/audit.py",)
-# Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
+# Vectors, postings, counters and counts of common terms; which model is in use also concerns the index alone.
 OWNERS = {
     model._meta.db_table: INDEX
     for model in apps.get_app_config("memory").get_models()
@@ -71,7 +71,7 @@ TABLES = {model.__name__: model._meta.db_table for model in apps.get_app_config(
 
 
 def written_tables(tree: ast.AST) -> set[str]:
-    """The tables that a module writes, by SQL or through `Model.objects` (of a queryset kept in a variable: not)."""
+    """Return the tables that a module writes, by SQL or through `Model.objects`; querysets in variables are missed."""
     found = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
@@ -82,7 +82,7 @@ def written_tables(tree: ast.AST) -> set[str]:
 
 
 def read_tables(tree: ast.AST) -> set[str]:
-    """The tables that the SQL of a module reads."""
+    """Return the tables that the SQL of a module reads."""
     return {table for text in _texts(tree) for table in READ.findall(text)}
 
 
@@ -92,7 +92,7 @@ def _texts(tree: ast.AST) -> list[str]:
 
 @dataclass(frozen=True)
 class Module:
-    """The tables of each way that a module's code has with them."""
+    """The tables that a module's code uses, by the way it uses them."""
 
     written: set[str]
     written_by_sql: set[str]
@@ -101,7 +101,7 @@ class Module:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Module]:
-    """Map paths to modules, without migrations and the models themselves."""
+    """Return all modules by their paths, without migrations and the models themselves."""
     found = {}
     for path in sources():
         if path.startswith("memory/models/queries/") or not path.startswith(("memory/migrations/", "memory/models/")):
@@ -123,7 +123,7 @@ def test_the_index_and_the_audit_are_written_in_one_place_each(modules):
 
 
 def test_erasures_have_the_index_clear_its_tables():
-    """Holders are made of tables' names, which the reading above does not see."""
+    """Holders contain the names of tables, which `written_tables` cannot see."""
     ways = {holder.name: [holder.clear, holder.sweep] for holder in HOLDERS if holder.name in OWNERS}
     own = [name for name, both in ways.items() if any(_is_statement(way) for way in both)]
 

@@ -1,4 +1,4 @@
-"""Only services, the audit, the ledger and models write rows of the domain; what else writes is named here."""
+"""Only services, the audit, the ledger and models write rows of the domain; any other writer is listed here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ WRITERS = ("memory/services/", "memory/models/", "memory/audit.py", "memory/ledg
 # Tables without a tenant: the schedules' own table, a key's last use, and the console's data of its staff.
 OWN_TABLES = {
     "memory/api/authentication.py": {"update"},
-    # Reads several statements as one snapshot.
+    # The module reads with several statements from one snapshot.
     "memory/retrieval/columns/load.py": {"atomic"},
-    # A word list, into a file.
+    # The module saves a word list into a file.
     "memory/providers/name_lists.py": {"save"},
     "memory/schedules.py": {"delete", "update_or_create"},
     "ops/admin/lists.py": {"atomic"},

@@ -1,4 +1,4 @@
-"""Workers of a real cluster on the tests' database, to be killed while they carry a job out."""
+"""Workers of a real cluster on the tests' database, which a test kills while they carry out a job."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 @contextmanager
 def waiting_model() -> Iterator[tuple[Endpoint, threading.Event]]:
-    """A language model that keeps everyone waiting until the event is set; then it answers nonsense."""
+    """Start a language model that makes everyone wait until the event is set, and then answers nonsense."""
     may_answer = threading.Event()
 
     def answer(_: dict[str, Any]) -> tuple[int, Any]:
@@ -113,12 +113,12 @@ def waiting_model() -> Iterator[tuple[Endpoint, threading.Event]]:
 
 
 def worker_of(cluster: Cluster, endpoint: Endpoint) -> psutil.Process:
-    """The process that waits for the language model."""
+    """Return the process that is waiting for the language model."""
     port = int(endpoint.url.split(":")[2].split("/")[0])
 
     def asking() -> psutil.Process | None:
         for process in cluster.process.children(recursive=True):
-            # One that has ended since it was listed asks nothing any more.
+            # A process that has ended since it was listed makes no more requests.
             with suppress(psutil.NoSuchProcess):
                 if any(link.raddr and link.raddr.port == port for link in process.net_connections("tcp")):
                     return process

@@ -38,7 +38,7 @@ KIND = Kind(f"{__name__}.{wait_for_the_test.__name__}")
 
 @contextmanager
 def held_workers(namespace_id: int) -> Iterator[list[Job]]:
-    """Jobs that keep the worker of the short and the worker of the long jobs until the end, and more behind them."""
+    """Queue jobs that occupy the workers of the short and of the long jobs until the end, and more jobs behind them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [_HELD])
         try:

@@ -1,4 +1,4 @@
-"""`make run` itself: first start, restart, two side by side, Ctrl-C, kill -9 of the supervisor."""
+"""`make run`: first start, restart, two servers side by side, Ctrl-C, kill -9 of the supervisor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Runs the guides about clients in environments that their own install lines make. `make clients` does it, and writes
-which versions ran into docs/guides/clients.md and its twin; other runs compare that table with the guides."""
+"""Runs the guides to clients in environments that their own install lines make.
+
+`make clients` runs them, and writes the versions that ran into docs/guides/clients.md and its translation. Other runs
+compare that table with the guides.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from importlib.metadata import version
 print(", ".join(f"{name} {version(name)}" for name in sys.argv[1:]))
 """
 _LANGUAGES = {"pip": "python", "npm": "js"}
-# A page may also show programs that do without the package: other tests run those.
+# A page may also show programs that do not use the package; other tests run those.
 _IMPORTED = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 _MODULES = """
 import sys
@@ -42,7 +45,7 @@ print(*(name for name, owners in packages_distributions().items() if set(owners)
 
 @dataclass(frozen=True)
 class Guide:
-    """One install line of a page, and the programs of its language, each with what it prints."""
+    """One install line of a page and the programs in its language, each with its output."""
 
     page: Path
     tool: str
@@ -58,7 +61,7 @@ class Guide:
         return f"{self.tool} install {self.arguments}"
 
     def list_packages(self) -> list[str]:
-        """Name what the line installs; of the client for Python, the frameworks of the extra as well."""
+        """List the packages that the line installs, including the frameworks of an extra of the Python client."""
         names = []
         for argument in shlex.split(self.arguments):
             extra = re.fullmatch(r"\./sdk/python(?:\[([\w-]+)\])?", argument)
@@ -86,7 +89,7 @@ def list_guides() -> list[Guide]:
 
 
 def read_rows(page: Path) -> dict[tuple[str, str], str]:
-    """Read the versions of a table, by link and install line."""
+    """Read a table's versions by link and install line."""
     return {(link, line): versions for link, line, versions in _ROW.findall(page.read_text("utf-8"))}
 
 

@@ -1,4 +1,4 @@
-"""The page about cubes as files shows what its commands print."""
+"""The page about cubes as files shows the output of its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/guide/: the built site under the policy of all pages; without it, a page that says how to build it."""
+"""/guide/: the built site under the policy of all pages; without it, a page that tells how to build it."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ HOURS = 730
 
 
 def number(pattern: str) -> float:
-    """The one number that the page has there."""
+    """Return the page's only number that matches the pattern."""
     [found] = re.findall(pattern, PAGE)
     return float(found.replace(",", ""))
 
 
 def row(label: str) -> list[list[str]]:
-    """The cells of a line of the estimate, each by its figures."""
+    """Return the cells of a line of the estimate, each as its numbers."""
     [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {label}")]
     return [re.findall(r"[\d,.]*\d(?: [GT]B)?", cell) for cell in line.split("|")[2:-1]]
 

@@ -1,4 +1,4 @@
-"""The page about reading files shows what its command prints, and names every reason that there is."""
+"""The page about reading files shows the output of its command, and names every possible reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def test_the_command_does_what_the_page_says(tmp_path: Path, monkeypatch: pytest
 
 
 def _leave_out_figures(text: str) -> str:
-    """The version depends on what came before on the page, the seconds on the machine."""
+    """Remove the version, which depends on the page's earlier requests, and the seconds, which depend on the
+    machine."""
     return re.sub(r"version \d+|in [\d.]+ s", "", text)
 
 

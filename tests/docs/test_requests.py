@@ -1,4 +1,4 @@
-"""Requests that pages show are sent, in their order; answers have what the pages show of them."""
+"""Sends the requests on the pages in their order; the answers contain what the pages show."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.services.imports.exports import archive, chatgpt
 SERVER = "http://127.0.0.1:8000"
 WITH_REQUESTS = [page for page in pages() if "curl -s " in page.read_text("utf-8")]
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# The memory of the demo that a page asks about by an id.
+# The demo's memory whose id a page uses.
 OF_THE_DEMO = {"01a1fea1-c108-713a-b31c-274a9e0ebe05": "Neukölln"}
 # Fields that describe what happened, without names and scores, so that they are the same in every answer.
 EXACT = {
@@ -47,14 +47,14 @@ EXACT = {
 }
 # Results of a guide's question that are the same for any embedding model.
 RECORD = (".records[0].content", ".records[0].title")
-# Lines of a summary: extracted by rules, so the same everywhere.
+# Lines of a summary: rules extract them, so they are the same everywhere.
 CARD = (".facts", ".preferences", ".constraints", ".decisions", ".risks", ".actions")
 # Signals and parts of a score depend on the embedding model.
 BY_MODEL = {"signals", "differences", "components"}
 
 
 class Reader:
-    """Sends what one page shows, with the ids of this world in place of the page's."""
+    """A reader that sends the requests of one page, with the ids of this world instead of the page's."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -66,7 +66,7 @@ class Reader:
         }
 
     def read(self, page: Path) -> int:
-        """Number of requests sent; fails for an answer that is not as the page shows it."""
+        """Return the number of requests sent; fail if an answer is not as the page shows it."""
         sent, answer = 0, None
         for block in blocks(page.read_text("utf-8")):
             if block.language == "json":
@@ -166,7 +166,7 @@ def part_of(answer: Any, shown: Any) -> Any:
 
 
 def commands(block: Block) -> Iterator[list[str]]:
-    """The words of each `curl` of a block, one command a line."""
+    """Yield the words of each `curl` in a block, one command at a time."""
     text = block.text.replace("\\\n", " ")
     lexer = shlex.shlex(text, posix=True, punctuation_chars="\n>")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, "#"
@@ -221,7 +221,7 @@ def test_the_python_of_the_guides_runs(written: Path, live_server: Any, make_ten
     for page in (written, DOCS / "guides" / "existing-client.md", DOCS / "guides" / "answers.md"):
         found = blocks(page.read_text("utf-8"))
         for number, block in enumerate(found):
-            # That needs the client, which tests/sdk installs.
+            # These programs need the client, which tests/sdk installs.
             if block.language != "python" or "memos_client" in block.text:
                 continue
             out = io.StringIO()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def send(method: str, url: str, headers: Mapping[str, str], body: str) -> Any:
-    """The answer as JSON; fails for another status than 200. The body must be JSON."""
+    """Send a request whose body must be JSON, and return the answer's JSON; fail unless the status is 200."""
     json.loads(body)
     request = urllib.request.Request(url, body.encode(), dict(headers), method=method)
     with urllib.request.urlopen(request) as response:
@@ -36,7 +36,7 @@ def at(value: Any, path: str) -> Any:
 
 
 class N8n:
-    """Runs the nodes of a workflow in the order of their connections."""
+    """A runner of an n8n workflow, which takes the nodes in the order of their connections."""
 
     def __init__(self, server: str, token: str) -> None:
         self.server, self.token = server, token
@@ -74,7 +74,7 @@ class N8n:
         return send(parameters["method"], self._fill(parameters["url"]), headers, self._fill(parameters["jsonBody"]))
 
     def _fill(self, text: str) -> str:
-        """A parameter that begins with `=` is a template."""
+        """Fill in a parameter that begins with `=`, which makes it a template."""
         if not text.startswith("="):
             return text
         return re.sub(r"\{\{ (.+?) \}\}", lambda match: str(self._value(match[1])), text[1:])
@@ -93,7 +93,7 @@ class N8n:
 
 
 class Dify:
-    """Runs the nodes of a workflow in the order of its edges."""
+    """A runner of a Dify workflow, which takes the nodes in the order of its edges."""
 
     def __init__(self, server: str, token: str) -> None:
         self.graph = yaml.safe_load((FILES / "memos-dify.yml").read_text("utf-8"))["workflow"]
@@ -108,7 +108,7 @@ class Dify:
         }
 
     def run(self, execution: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs of its end."""
+        """Return the outputs of the last node."""
         nodes = {node["id"]: node["data"] for node in self.graph["graph"]["nodes"]}
         assert {one["variable"] for one in nodes["start"]["variables"]} == set(body)
         self.items: dict[str, Any] = {"env": self.env, "sys": {"workflow_run_id": execution}, "start": dict(body)}

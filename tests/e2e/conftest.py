@@ -1,7 +1,9 @@
-"""A real browser on a live server. Run apart from the other tests: `.venv/bin/python -m pytest tests/e2e`.
+"""A real browser on a live server.
 
-Playwright's own loop would break asynchronous tests in the same process. The browser is Debian's Chromium; where there
-is none, these tests are skipped with a message that says so.
+Run these tests separately: `.venv/bin/python -m pytest tests/e2e`. Playwright's own loop would break asynchronous tests
+in the same process.
+
+The browser is Debian's Chromium. Where it is missing, these tests are skipped with a message that says so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
-# The same world as its page tests.
+# The same world as in the page tests.
 from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
 from tests.sdk.node_package import node_package  # noqa: F401
 
@@ -36,7 +38,7 @@ ARGUMENTS = [
 # Keep pictures of every page that is checked; otherwise only of pages that fail.
 KEEP_SHOTS = bool(os.environ.get("MEMOS_KEEP_SHOTS"))
 SHOTS = Path(__file__).resolve().parents[2] / "test-results" / "e2e"
-# Each theme and each width once: a theme changes colours and nothing that has a size, a width no colour.
+# Each theme and each width is used once: a theme changes only colours, and a width only sizes.
 LOOKS = (("light", 1400), ("dark", 390))
 
 
@@ -50,7 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _database_from_playwrights_loop() -> Iterator[None]:
-    """Playwright's synchronous interface runs a loop, which Django takes for asynchronous code."""
+    """Allow database calls although Playwright's synchronous interface runs a loop, which Django takes for asynchronous
+    code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
@@ -74,7 +77,8 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    """Fails the test for console and page errors, CSP reports (which Chromium logs as errors) and foreign requests."""
+    """Fail the test if there are console or page errors, CSP reports (which Chromium logs as errors) or foreign
+    requests."""
     seen = Watched([], [])
     yield seen
     assert not seen.unexpected(), "\n".join(seen.unexpected())
@@ -133,7 +137,7 @@ def watch(page: Page, watched: Watched, url: str) -> None:
 
 @pytest.fixture
 def root(transactional_db) -> Client:
-    """A superuser's client."""
+    """Return a superuser's client."""
     client = Client()
     client.force_login(User.objects.create_superuser("root", "root@example.com", "root"))
     return client
@@ -158,7 +162,7 @@ AXE = {"resultTypes": ["violations"], "preload": {"assets": ["media"]}}
 
 
 def settle(page: Page) -> None:
-    """Wait until the page is there as a person sees it."""
+    """Wait until the page is fully displayed."""
     page.wait_for_load_state()
     page.evaluate(SETTLED)
 

@@ -1,4 +1,4 @@
-"""Entities in the browser: the list, the picture of one, merging and taking it back."""
+"""Entities in the browser: the list, the picture of one entity, merging and undoing the merge."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ OVER = "document.documentElement.scrollWidth - document.documentElement.clientWi
 
 
 def test_colours_of_the_system_and_no_motion(open_page, root, world):
-    """Axe's contrast is left out: it reads the page's own grounds, in whose place the system's are drawn."""
+    """Axe's contrast check is left out: it reads the page's colours, which the system's colours replace."""
     page = open_page("/ops/", client=root, forced_colors="active", reduced_motion="reduce")
     for place, path in enumerate(WALK):
         page.goto(path)

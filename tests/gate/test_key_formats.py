@@ -1,4 +1,4 @@
-"""Keys of known services, whatever their length and their characters, leave nothing in clear."""
+"""Keys of known services, of any length and with any characters, leave nothing in clear text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _redacted(text: str) -> str:
 
 
 def _make(prefix: str, length: int, letters: str = LETTERS) -> str:
-    """A key of the same characters in each run."""
+    """Make a key that has the same characters in each run."""
     dice = random.Random(f"{prefix}{length}")
     return prefix + "".join(dice.choice(letters) for _ in range(length))
 

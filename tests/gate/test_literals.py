@@ -25,7 +25,7 @@ from memory.gate.literals import find_literals, has_literals
         (r"(?:very )?good(?: grief)?", (("good",),)),
         (r"(?:abc){2,}", (("abc",),)),
         (r"(?:abc)*", ()),
-        # One branch can be anything.
+        # One branch can match anything.
         (r"rm -rf|\w+", ()),
         (r"(?:rm -rf|\w+) now", ((" now",),)),
         (r"(?=peek)\w+", ()),

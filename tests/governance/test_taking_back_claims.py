@@ -41,11 +41,11 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
 @pytest.mark.parametrize(
     ("new", "old"),
     [
-        # Nothing is disowned, or nothing is denied.
+        # The statement disowns nothing, or denies nothing.
         ("I am not allergic to cats.", "I am allergic to peanuts."),
         ("I am not allergic to anything.", "I am allergic to peanuts."),
         ("That was not me.", "I am allergic to peanuts."),
-        # Another topic, or another thing of the same.
+        # The memory is about another topic, or about another thing within the topic.
         ("That was not me. I am not allergic to cats.", "I am allergic to peanuts."),
         ("That was not me. I am not in Oslo.", "I am allergic to peanuts."),
         # These deny a location, or something for a limited time.
@@ -62,7 +62,7 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         ("I didn't say that. I have no key to room 12.", "I have the key to room 14."),
         ("那不对。我没有狗。", "我有一只狗和一只猫。"),
         ("那不对。我不在周五上班。", "我在周一上班。"),
-        # It is asked, supposed or quoted.
+        # The statement is a question, a supposition or a quotation.
         ("Was that not me? I am not allergic to anything.", "I am allergic to peanuts."),
         ("That was not me. Am I not allergic to anything?", "I am allergic to peanuts."),
         ("That was not me. Maybe I am not allergic to anything.", "I am allergic to peanuts."),

@@ -1,4 +1,5 @@
-"""A score says how likely a statement gives a new value; other holders and items of a series are ruled out first."""
+"""A score gives the likelihood that a statement has a new value; other holders and items of a series are ruled out
+first."""
 
 from __future__ import annotations
 

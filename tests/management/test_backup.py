@@ -1,4 +1,5 @@
-"""Backups of a real database: made, verified, restored whole or not at all, and nothing that was erased comes back."""
+"""Backups of a real database: they are made, verified, and restored whole or not at all, and erased data never comes
+back."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ def restore(path: Path, *options: str) -> str:
 
 
 def refused(path: Path, *options: str) -> CommandError:
-    """A restore that is refused changes nothing and leaves no database."""
+    """Check that a restore is refused, changes nothing and leaves no database."""
     before, databases = texts(), names()
     with pytest.raises(CommandError) as failed:
         restore(path, *options)
@@ -152,7 +153,7 @@ class TestBackup:
         assert "audit events hold" in said
         left = {name: number for name, number in _counts().items() if name in counted}
         changed = {name for name in counted if left[name] != counted[name]}
-        # The question that was just asked; what changed in the index is forgotten; nothing else.
+        # A question stored its pack, and the index changes are forgotten; nothing else changed.
         assert changed <= {"memory_contextpack", "memory_indexchange", "memory_posting", "memory_requestminute"}
         event = AuditLog.objects.across_namespaces().get(event_type="RESTORE")
         assert event.subject == path.name
@@ -435,7 +436,7 @@ class TestErased:
         assert "zinnober" not in str(found(alice, "What opens the safe?"))
         again = Erasure.objects.across_namespaces().get(id=erased.id)
         assert (again.status, again.proof["left"]) == (ErasureStatus.FINISHED, 0)
-        # A later restore of the same backup erases again.
+        # A later restore of the same backup carries out the erasures again.
         assert "1 erasures, 1 memories" in restore(path, "--replace")
         assert texts() == ["The ferry leaves at nine."]
 
@@ -479,7 +480,7 @@ class TestErased:
         assert not Document.objects.across_namespaces().exists()
 
     def test_what_was_only_deleted_comes_back(self, alice):
-        """A document that was deleted by mistake is what backups are for."""
+        """Backups can bring back a document that was deleted by mistake."""
         put_document(alice.scope, document=NewDocument(text="A letter.", document_id="letter"), now=timezone.now())
         path = back_up()
         delete_document(alice.scope, document_id="letter", now=timezone.now())
@@ -568,7 +569,7 @@ class TestErased:
             return carry_out(**arguments)
 
         monkeypatch.setattr(replay.run, "carry_out", without_redis)
-        # Not `time.sleep` of everyone: the restore itself waits for connections that are just closing.
+        # Only this module's `time.sleep` is replaced, since the restore itself waits for closing connections.
         monkeypatch.setattr(replay, "time", SimpleNamespace(monotonic=time.monotonic, sleep=waited.append))
         restore(path, "--replace")
         assert texts() == []
@@ -580,7 +581,7 @@ class TestErased:
         say(later, "Said in the namespace that goes.")
         erase(later, whole_namespace=True)
         restore(path, "--replace")
-        # The sequence goes on where the backup was: the number is given again.
+        # The sequence continues from the backup, so the number is used again.
         again = Namespace.objects.create(id=later.scope.namespace_id, name="other")
         other = Tenant(Scope(again.pk, "other", "tests"), "", later.client)
         say(other, "Another tenant's.")
@@ -707,7 +708,7 @@ class TestRedis:
 
 
 def empty() -> None:
-    """The disk is lost: a new, empty database of the same name."""
+    """Create a new, empty database of the same name, as after the loss of a disk."""
     name = postgres.database_name()
     connection.close()
     with postgres.connect(postgres.MAINTENANCE) as admin:

@@ -26,7 +26,7 @@ def run_of(*arguments: object) -> dict:
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
-    """Twenty questions, each of which one memory answers word for word."""
+    """Write a dataset of twenty questions, each of which one memory answers word for word."""
     things = [f"thing{n}" for n in range(20)]
     return write_dataset(
         tmp_path / "things",

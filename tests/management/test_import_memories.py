@@ -182,7 +182,7 @@ def test_what_the_gate_keeps_out_is_counted_and_comes_once(tmp_path: Path) -> No
     assert QuarantinedItem.objects.across_namespaces().count() == 1
 
 
-# The gate refuses the session that is named after its user.
+# The gate refuses this session because of its user's name.
 SECRET = {**ADA, "user_id": "AKIA" + "QZ7RT4WXYB2MNC5D"}
 
 

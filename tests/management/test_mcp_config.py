@@ -1,4 +1,4 @@
-"""`mcp_config` prints the lines that the guide shows, with a key that opens `/mcp`."""
+"""`mcp_config` prints the lines in the guide, with a key that opens `/mcp`."""
 
 from __future__ import annotations
 

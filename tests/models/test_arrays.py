@@ -1,4 +1,4 @@
-"""Parameters that are written here and not by psycopg: they arrive as its own do."""
+"""Parameters that MemOS encodes itself arrive as psycopg's do."""
 
 from __future__ import annotations
 

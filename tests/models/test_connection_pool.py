@@ -1,4 +1,4 @@
-"""Requests share connections by a pool: none goes on under what another was allowed."""
+"""Requests share pooled connections: none continues under another request's permissions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Make = Callable[[], DatabaseWrapper]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Connections of threads, as those of a web process, which share two."""
+    """Return connections as threads of a web process have them, two of which are shared."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2, "timeout": 20}}
     given = {**connection.settings_dict, "OPTIONS": options, "CONN_MAX_AGE": 0}
     yield lambda: DatabaseWrapper(given)
@@ -35,7 +35,7 @@ def make() -> Iterator[Make]:
 
 
 def ask(database: DatabaseWrapper, wanted: Reach) -> tuple[Reach, int]:
-    """Return under what a request works that may touch so much, and in which process of PostgreSQL."""
+    """Return the permissions under which a request that may touch so much works, and its PostgreSQL process."""
     with reach.hold(wanted):
         try:
             with database.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The bounds that a moment sets to ids which sort by time."""
+"""The bounds that a moment sets for ids that sort by time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def test_every_moment_has_a_first_id(moment):
 
 @pytest.mark.parametrize("identity", [uuid.UUID(int=0), new_id(), uuid.UUID(int=2**128 - 1)])
 def test_a_time_before_and_after_an_id_bounds_it(identity):
-    # The least and the greatest id have nothing before and after them.
+    # No id exists before the least or after the greatest.
     assert id_after(identity, -timedelta(minutes=1)) <= identity
     assert id_after(identity, timedelta(minutes=1)).int >> 80 >= identity.int >> 80

@@ -1,4 +1,4 @@
-"""Parts of files are stored as they are, and a connection keeps nothing of them."""
+"""Parts of files are stored unchanged, and a connection keeps nothing of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_nobody_stores_one_beyond_their_reach(alice, bob):
 
 
 def test_a_connection_keeps_nothing_of_what_went_through(alice):
-    """psycopg keeps the last hundred texts of statements, with what Django writes into them."""
+    """psycopg keeps the texts of the last hundred statements, including the values that Django writes into them."""
     data, upload_id = b"\xff" * MEGABYTE, uuid.uuid4()
     add_part(UploadPart, namespace_id=alice.scope.namespace_id, upload_id=upload_id, number=0, data=data)
     tracemalloc.start()

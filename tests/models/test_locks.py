@@ -1,4 +1,4 @@
-"""Advisory locks: one module takes them, each excludes only itself, and an older MemOS knows them by the same keys."""
+"""Advisory locks: one module takes them, each excludes only itself, and an older MemOS uses the same keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = "memory/models/locks.py"
 SOURCES = ("memory", "ops", "memos_site", "bench", "tools")
 ROW = uuid.UUID("01890a5d-ac96-774b-bcce-b302099a8057")
-# A namespace's id may be beyond 32 bits.
+# A namespace's id may exceed 32 bits.
 NAMESPACE = 2**40 + 7
 OF_NAMESPACES = {
     Lock.BUDGET,
@@ -44,13 +44,13 @@ def subject(lock: Lock) -> int | uuid.UUID | None:
 
 @pytest.fixture
 def other(transactional_db: None) -> Iterator[psycopg.Connection[Any]]:
-    """A second connection to the database of the tests."""
+    """Open a second connection to the tests' database."""
     with other_connection() as opened:
         yield opened
 
 
 def held() -> list[tuple[int, int, int]]:
-    """The keys of all advisory locks of the database: two halves, and 1 for one bigint or 2 for two integers."""
+    """Return the keys of all advisory locks in the database: two halves, and 1 for one bigint or 2 for two integers."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT classid::bigint, objid::bigint, objsubid FROM pg_locks WHERE locktype = 'advisory' AND database = "
@@ -185,7 +185,7 @@ FORMER = {
 }
 
 
-# Locks that no release had.
+# Locks that no release has used.
 NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
     Lock.PREFERENCES, Lock.SETTLE_NAMESPACE, Lock.TREE,

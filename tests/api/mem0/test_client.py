@@ -25,7 +25,7 @@ python_client = pytest.mark.skipif(not PYTHON.exists(), reason="mem0ai is not in
 
 
 def guide(language: str) -> tuple[str, str]:
-    """The program of the guide in that language, and what it prints."""
+    """Return the guide's program in the language, and what the program prints."""
     place = next(number for number, block in enumerate(PAGE) if block.language == language)
     return PAGE[place].text, PAGE[place + 1].text
 

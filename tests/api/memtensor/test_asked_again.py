@@ -71,7 +71,7 @@ def test_a_cube_is_made_once(boss):
     data_of(boss.post("/users", {"user_id": "eve"}))
     for other in ({**asked, "cube_name": "Crew"}, {**asked, "owner_id": "eve"}):
         refuse(boss.post("/product/create_cube", other), 409, "team")
-    # A namespace that is no cube is not made one unasked.
+    # A namespace that is not a cube does not become one without being asked.
     Namespace.objects.create(name="plain")
     refuse(boss.post("/product/create_cube", {"cube_name": "plain"}), 409, "/v1/cubes/register")
     assert Cube.objects.across_namespaces().count() == 1

@@ -1,4 +1,4 @@
-"""MemTensor's deletions by a record, its routes of one memory, and who a key is: refused first."""
+"""MemTensor's deletions by record, its routes for one memory, and a key's identity. Refusals come first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_all_of_a_cube_is_deleted_once_under_a_record_and_recovered_by_it(alice)
     done = data_of(alice.post(DELETE, asked))
     assert (done["status"], done["deleted"]) == ("success", 3)
     add(alice, "The new ferry leaves at ten.", writable_cube_ids=["alice"])
-    # The record names one deletion: what came later stays.
+    # The record names one deletion: memories that came later stay.
     assert data_of(alice.post(DELETE, asked)) == done
     assert len(find(alice, readable_cube_ids=["alice"])) == 1
     back = data_of(alice.post(RECOVER, {"mem_cube_id": "alice", "delete_record_id": "winter"}))

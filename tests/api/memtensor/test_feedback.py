@@ -1,4 +1,4 @@
-"""Feedback: what it corrects among the memories that it names is superseded by the worker; nothing else is."""
+"""Feedback: the worker supersedes the named memories that the feedback corrects, and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORRECTED = "No: the ferry to Aegina leaves at eleven."
 
 @pytest.fixture(autouse=True)
 def _near(monkeypatch) -> None:
-    """Statements that share words are near: the vectors of the tests have no meaning."""
+    """Make statements that share words similar, since the test vectors have no meaning."""
 
     def measure_cosines(_model: object, said: str, others: Sequence[str]) -> list[float]:
         return [0.9 if len(set(terms(said)) & set(terms(other))) > 1 else 0.1 for other in others]
@@ -71,7 +71,7 @@ def test_what_it_corrects_among_the_memories_that_it_names_is_superseded(alice):
 
 
 def test_a_memory_that_it_does_not_name_may_not_be_found_among_so_many(alice):
-    """The twin of the test above: it is the name that has the memory compared."""
+    """The counterpart of the test above: the memory is compared only because the feedback names it."""
     [old] = add(alice)
     crowd(alice)
     answer = say(alice, CORRECTED)

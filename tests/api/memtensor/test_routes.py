@@ -418,7 +418,7 @@ def test_a_chat_answers_from_several_cubes_and_remembers_the_question_in_one(ali
     refuse(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": [cube["id"]]}), 403)
     told = data_of(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": ["bob"]}))
     assert [(one["memory"], one["cube_id"]) for one in told["references"]] == [(FERRY, cube["id"])]
-    # The answer quotes what another may erase.
+    # The answer is not stored, because it quotes memories that another user may erase.
     (kept,) = Memory.objects.in_scope(bob.scope)
     assert (kept.session, kept.text) == ("s", asked["query"])
     assert Memory.objects.in_scope(alice.scope).count() == 1
