@@ -1,5 +1,4 @@
-"""A namespace made by an upload or an import goes again if nothing is stored, but stays if anyone keeps anything
-there."""
+"""A namespace made by an upload or an import goes if nothing is stored, and stays if anyone keeps anything in it."""
 
 from __future__ import annotations
 

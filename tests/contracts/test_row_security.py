@@ -1,5 +1,4 @@
-"""PostgreSQL itself limits a request to its namespaces: without a filter it neither returns nor changes others'
-rows."""
+"""PostgreSQL itself limits a request to its namespaces: without a filter it does not return or change others' rows."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ def test_the_command_does_what_the_page_says(tmp_path: Path, monkeypatch: pytest
 
 
 def _leave_out_figures(text: str) -> str:
-    """Remove the version, which depends on the page's earlier requests, and the seconds, which depend on the
-    machine."""
+    """Remove the version, which depends on the page's earlier requests, and the seconds, which vary by machine."""
     return re.sub(r"version \d+|in [\d.]+ s", "", text)
 
 

@@ -52,8 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _database_from_playwrights_loop() -> Iterator[None]:
-    """Allow database calls although Playwright's synchronous interface runs a loop, which Django takes for asynchronous
-    code."""
+    """Allow database calls although Playwright's synchronous interface runs a loop: Django takes it for
+    asynchronous."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
@@ -77,8 +77,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    """Fail the test if there are console or page errors, CSP reports (which Chromium logs as errors) or foreign
-    requests."""
+    """Fail the test for console and page errors, CSP reports (which Chromium logs as errors) and foreign requests."""
     seen = Watched([], [])
     yield seen
     assert not seen.unexpected(), "\n".join(seen.unexpected())

@@ -39,7 +39,7 @@ def test_what_has_orders_is_never_passed_over(text):
 
 @pytest.mark.parametrize("rule", range(len(RULES)))
 def test_of_the_words_that_a_rule_needs_none_can_be_missing(rule):
-    """Screening alone can satisfy each rule: once a text has all of its meanings, the rule remains."""
+    """Screening can satisfy each rule: once a text has all of the rule's meanings, nothing is missing."""
     names = frozenset(sorted(group)[0] for group in RULES[rule].needs)
     assert () in _list_needs(names, pairs=False)
     assert (() in _list_needs(names, pairs=True)) >= RULES[rule].pair

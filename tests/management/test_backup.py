@@ -1,5 +1,4 @@
-"""Backups of a real database: they are made, verified, and restored whole or not at all, and erased data never comes
-back."""
+"""Backups of a real database are made, verified, and restored whole or not at all, and erased data never comes back."""
 
 from __future__ import annotations
 

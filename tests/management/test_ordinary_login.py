@@ -1,5 +1,5 @@
-"""The install page's login makes, verifies and restores backups: it is no superuser, has CREATEDB and owns its
-database."""
+"""The install page's login, no superuser but with CREATEDB and its own database, makes, verifies and restores
+backups."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Make = Callable[[], DatabaseWrapper]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Return connections as threads of a web process have them, two of which are shared."""
+    """Return a function that connects as a thread of a web process does; all threads share two connections."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2, "timeout": 20}}
     given = {**connection.settings_dict, "OPTIONS": options, "CONN_MAX_AGE": 0}
     yield lambda: DatabaseWrapper(given)
@@ -35,7 +35,7 @@ def make() -> Iterator[Make]:
 
 
 def ask(database: DatabaseWrapper, wanted: Reach) -> tuple[Reach, int]:
-    """Return the permissions under which a request that may touch so much works, and its PostgreSQL process."""
+    """Ask PostgreSQL under `wanted`, and return the permissions in effect and the number of its process."""
     with reach.hold(wanted):
         try:
             with database.cursor() as cursor:

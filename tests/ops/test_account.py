@@ -35,7 +35,7 @@ def signed_in(user: User, *, browser: str = "Firefox on the desk", address: str 
 
 
 def code_of(user: User, *, steps: int = 0) -> str:
-    """The code of the app now, or some steps of 30 seconds later."""
+    """Return the app's code of now, or of some steps of 30 seconds later."""
     device = TOTPDevice.objects.get(user=user)
     return f"{totp(device.bin_key, drift=steps):06d}"
 

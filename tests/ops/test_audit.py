@@ -23,7 +23,7 @@ URL = "/ops/audit/"
 
 @pytest.fixture
 def events(world):
-    """Three events of two requests in `harbour` now, one of another namespace, one of none."""
+    """Write three events of two requests in `harbour` now, one of another namespace, and one of no namespace."""
     now = timezone.now()
     first = replace(world.harbour, request_id="req-1", actor="key:dock")
     details = {

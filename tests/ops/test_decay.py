@@ -1,4 +1,4 @@
-"""The page about decay: its numbers are those of SQL and of the lists they lead to; trying saves nothing."""
+"""The page about decay: its numbers match SQL and the linked lists, and a trial saves nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def remember(scope, *texts, days=0.0):
 
 @pytest.fixture
 def pottery(db):
-    """Facts and small talk of several ages; some are weak already, some will be within a week."""
+    """Remember facts and small talk of several ages; some are weak already, and some will be within a week."""
     scope = scope_of("pottery")
     for place, days in enumerate((0, 3, 20, 60, 100, 200, 400, 900)):
         remember(scope, *(FACT.format(f"{place}-{one}") for one in range(place % 3 + 1)), days=days)

@@ -19,7 +19,7 @@ READ = ("ops.view_memory_text",)
 
 @pytest.fixture
 def named(world: World) -> World:
-    """The world with entities: Tove, Erik and the Harbour Office in `harbour`, Selma in `bakery`."""
+    """Add entities to the world: Tove, Erik and the Harbour Office in `harbour`, and Selma in `bakery`."""
     turns(
         world.harbour,
         "minutes",

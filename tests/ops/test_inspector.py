@@ -304,7 +304,7 @@ class TestStore:
         event = AuditLog.objects.across_namespaces().get(event_type="INGEST", actor__startswith="staff:clerk")
         assert event.namespace_id == world.harbour.namespace_id
         assert ContextPack.objects.across_namespaces().count() == 1  # that of the world
-        # Looking again stores nothing more.
+        # Viewing the page again stores nothing more.
         client.get(answer.redirect_chain[-1][0])
         assert Memory.objects.across_namespaces().filter(text=STORED).count() == 1
 

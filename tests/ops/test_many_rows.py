@@ -25,7 +25,7 @@ MANY = 2_100
 
 
 def copied(column: str) -> str:
-    """The id of copy g, made of the original's: SQL."""
+    """Return SQL for the id of copy g, made from the original's."""
     return f"(left(one.{column}::text, 24) || lpad(to_hex(1000000 + g), 12, '0'))::uuid"
 
 
@@ -44,10 +44,10 @@ def multiply(table: str, condition: str, first: int, last: int, **changed: str) 
 
 
 def grow(world, first: int, last: int) -> None:
-    """More of everything that lists and counts are made of."""
+    """Add more of everything from which lists and counts are made."""
     own = f"namespace_id = {world.harbour.namespace_id}"
     memory = f"{own} AND id = '{world.ids[0]}'"
-    # Equal texts would be folded into one by a search, which then reads others in their place.
+    # A search would merge equal texts, and then read others instead.
     text = "md5(g::text) || ' ' || md5((g + 1)::text)"
     multiply("memory_memory", memory, first, last, id=copied("id"), turn="1000 + g", text=text)
     of_memory = f"{own} AND memory_id = '{world.ids[0]}'"
@@ -90,9 +90,10 @@ def statements() -> Iterator[list[str]]:
 def costs(
     client: Client, every: dict[str, tuple[str, dict[str, object]]], clear_shared: Callable[[], None]
 ) -> dict[str, list[str]]:
-    """The statements of each address, the second time it is opened, when nothing is left that others counted or read.
+    """Return the statements of each address when it is opened a second time.
 
-    What a process knows for two seconds would be left in some runs, and not in slower ones.
+    Everything that other addresses counted or read is forgotten first: fast runs would still have what a process keeps
+    for two seconds, and slow ones not.
     """
     found = {}
     for name, (path, query) in every.items():

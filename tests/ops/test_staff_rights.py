@@ -44,7 +44,7 @@ def form_of(user: User, **changes) -> dict:
 
 @pytest.fixture
 def uma(world: World) -> User:
-    """Administers users; reaches the harbour."""
+    """Return Uma, who administers users and reaches the harbour."""
     return staff_member("uma", *ADMIN_OF_USERS, grants=("harbour",))
 
 

@@ -1,4 +1,4 @@
-"""`/ops/tree/`: sessions with their topics, and one node with what sums it up and its memories, within reach."""
+"""`/ops/tree/`: sessions with their topics, and one node with its summary and its memories, within reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ = ("ops.view_memory_text",)
 
 @pytest.fixture
 def grown(world: World) -> World:
-    """A tree of `harbour`, with two topics in one of its sessions, and one of `bakery`."""
+    """Grow a tree of `harbour`, with two topics in one of its sessions, and one of `bakery`."""
     for scope, texts in ((world.harbour, (*KILN, *FERRY)), (scope_of("bakery"), ("Selma bakes rye bread.",))):
         turns(scope, "pottery", *texts)
         put_policy(scope, wanted={"tree": "browse"}, now=timezone.now())
@@ -34,7 +34,7 @@ def text(client: Any, address: str, **query: str) -> str:
 
 
 def node_of(namespace: str, **where: Any) -> TopicNode:
-    """The first of them that was made."""
+    """Return the oldest node."""
     rows = TopicNode.objects.filter(namespace_id=scope_of(namespace).namespace_id, session="pottery", **where)
     return rows.order_by("id")[0]
 

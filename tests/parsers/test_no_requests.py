@@ -1,4 +1,5 @@
-"""Bytes only, never a URL: nothing that a file names is fetched, by a parser in its sandbox or without one."""
+"""Parsers read bytes and never a URL: neither a parser in its sandbox nor one without fetches anything that a file
+names."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ SAID = "<w:p><w:r><w:t>The boat leaks.</w:t></w:r></w:p>"
 
 
 class Listener:
-    """A server on loopback that takes connections and counts them."""
+    """A server on loopback that accepts connections and counts them."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -61,7 +62,7 @@ class Listener:
 def listener() -> Iterator[Listener]:
     listening = Listener()
     yield listening
-    # It would have seen one.
+    # Check first that the listener would have seen a request.
     before = listening.seen
     with socket.create_connection(("127.0.0.1", int(listening.url.rpartition(":")[2])), 10) as client:
         client.recv(1)
@@ -180,7 +181,7 @@ def pptx_links(url: str, file: str) -> bytes:
 
 
 def pdf_actions(url: str, file: str) -> bytes:
-    """A PDF that opens addresses and files, and has a picture and a text that lie elsewhere."""
+    """Make a PDF that opens addresses and files, and refers to a picture and a text elsewhere."""
     path = file.removeprefix("file://")
     text = b"BT /F 12 Tf 20 100 Td (The boat leaks.) Tj ET"
     spec = f"<< /FS /URL /F ({url}/c.txt) >>"
@@ -220,7 +221,7 @@ MADE: dict[str, tuple[str, Callable[[str, str], bytes]]] = {
     "pptx with links": ("a.pptx", pptx_links),
     "pdf with actions": ("a.pdf", pdf_actions),
 }
-# These are refused; the others are read.
+# The parser refuses these files and reads the others.
 REFUSED = {"docx with an external entity", "docx with an external parameter entity"}
 
 

@@ -30,7 +30,7 @@ def _fields() -> dict[str, object]:
 
 
 def overlapping() -> bytes:
-    """Two members that are the same bytes."""
+    """Make a zip in which two members share the same bytes."""
     content = bytearray(made.pack({"[Content_Types].xml": "a" * 50_000, "word/document.xml": "b" * 50_000}))
     first = content.find(b"PK\x01\x02")
     second = content.find(b"PK\x01\x02", first + 4)
@@ -39,7 +39,7 @@ def overlapping() -> bytes:
 
 
 def large_directory() -> bytes:
-    """A zip whose end says ten bytes, and the end of the larger form before it 100,000 parts."""
+    """Make a zip whose end gives ten bytes, while the larger form's end before it gives 100,000 parts."""
     entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
     directory = entry * 100_000
     start = b"PK\x03\x04" + bytes(27)

@@ -79,7 +79,7 @@ def test_what_is_hidden_is_left_out_and_counted():
             sheet.append(row)
         sheet.column_dimensions["C"].hidden = True
         sheet.row_dimensions[3].hidden = True
-        # A hidden row and column without content hide nothing.
+        # A hidden row or column without content hides nothing.
         sheet.row_dimensions[9].hidden = sheet.column_dimensions["G"].hidden = True
         book.create_sheet("Notes").append(["Fire Bob"])
         book["Notes"].sheet_state = "hidden"
@@ -162,7 +162,7 @@ def test_no_cell_is_made_for_each_place_of_a_merged_area(area, rows, monkeypatch
 
 
 def test_what_a_merged_area_hides_is_not_shown():
-    """Some programs leave what cells held before they were merged."""
+    """Some programs leave the former contents of cells in a merged area."""
     assert "d" not in sheets.read_sheets(merge("B1:B2"))[0]
 
 

@@ -10,6 +10,6 @@ def _calls_can_be_kept(django_db_setup: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _straight_to_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients obey the proxy that an environment may name: not for the tests' own endpoints."""
+    """Keep clients from using the environment's proxy for the tests' own endpoints."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -15,7 +15,8 @@ from memory.providers.minilm.scheduling import EmbeddingQueue
 
 
 class SteppedModel:
-    """Each text is a run; `let_one` lets the next run end. `begun`: the texts of the runs, in their order."""
+    """A model for which each text is a run, and `let_one` lets the next run end; `begun` lists the runs' texts in
+    order."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -24,7 +25,7 @@ class SteppedModel:
         self._has_begun = threading.Semaphore(0)
 
     def split(self, texts: Sequence[str]) -> list[TextRun]:
-        # One token a character.
+        # Each character is a token.
         runs = [TextRun([number], {"input_ids": np.zeros((1, len(text)))}) for number, text in enumerate(texts)]
         self._texts |= {id(run): text for run, text in zip(runs, texts, strict=True)}
         return runs

@@ -29,7 +29,7 @@ LONG = " ".join(["a sentence that goes on about the weather in the mountains of 
 
 
 class ServerProcess:
-    """The embedding process under test."""
+    """The embedding process that is tested."""
 
     def __init__(self, path: Path, model_dir: Path) -> None:
         self.path = path
@@ -119,7 +119,7 @@ def test_a_text_that_no_message_can_have_fails_where_its_vectors_are_wanted(serv
     for _ in range(2):
         with pytest.raises(TypeError, match="UTF-8"):
             pending.result()
-    # Nothing of it is on the connection.
+    # The connection has nothing of the abandoned answer.
     assert client.start(TEXTS).result().shape == (3, 384)
     assert client.embed(TEXTS).shape == (3, 384)
 

@@ -84,7 +84,7 @@ def test_a_reader_that_leaves_frees_the_only_slot(chat, llama):
     until = time.monotonic() + 60
     while any(slot["is_processing"] for slot in slots(llama)) and time.monotonic() < until:
         time.sleep(0.05)
-    # Long before the 1,500 tokens could have been made, another one is answered.
+    # The server answers another request long before the 1,500 tokens could have been generated.
     assert not any(slot["is_processing"] for slot in slots(llama))
 
 

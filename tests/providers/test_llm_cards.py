@@ -1,4 +1,4 @@
-"""Summaries by a language model that the tests serve: believed when they are right, replaced when they are not."""
+"""Summaries by a language model that the tests serve: they are kept if they are correct, and replaced if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of word embeddings: the rows that it gives are those of the file, whatever it has kept."""
+"""The table of word embeddings returns the file's rows, whatever it has cached."""
 
 from __future__ import annotations
 

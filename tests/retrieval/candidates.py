@@ -1,5 +1,5 @@
-"""Candidates for tests of the arithmetic: short turns of one session, a minute apart, two who take turns, and nothing
-that speaks for any of them."""
+"""Candidates for tests of the arithmetic: short turns of two alternating speakers in one session, a minute apart, with
+no evidence for any of them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_a_score_by_words_is_bm25(alice, remember):
     long = remember(alice, "zebra zebra tiger tiger tiger bear")
     remember(alice, "tiger")
 
-    # 3 memories of 2, 6 and 1 terms.
+    # Three memories with 2, 6 and 1 terms.
     (first, second) = by_words(alice, "Zebras!")
 
     assert {first[0], second[0]} == {short, long}

@@ -32,7 +32,7 @@ def asked(text: str, where: Any = None) -> Question:
 def read(
     tenant: Any, question: Question, bm25: dict[str, float], *, taking_part: Collection[str] = ("neighbours",)
 ) -> CandidateFeatures:
-    """Read the features of memories with these scores, and of those around the strongest."""
+    """Return the features of memories with these scores, and of those around the strongest."""
     known = KnownValues(bm25, mentions={}, preferences={}, topics={})
     return find_by_meaning(tenant.scope, question, known, taking_part=taking_part, pool=0)[0]
 
@@ -43,7 +43,7 @@ def ids(found: CandidateFeatures) -> list[str]:
 
 @pytest.fixture
 def talk(alice, remember) -> list[str]:
-    """Seven turns of one session, a minute apart; the odd ones (1, 3, …) are the agent's."""
+    """Remember seven turns of one session, a minute apart; the odd ones (1, 3, …) are the agent's."""
     return [
         remember(
             alice,
@@ -141,7 +141,7 @@ def test_what_the_signals_need_is_read(alice, remember):
     assert read_.spoken.tolist() == [True, False]
     assert read_.named.tolist() == [True, False]
     assert read_.by_agent.tolist() == [False, True]
-    # A span's end is out.
+    # The end of a span is not part of it.
     assert read_.in_span.tolist() == [True, False]
     assert read_.importance.tolist() == [0.5, 0.9]
     assert len(set(read_.session.tolist())) == 2

@@ -48,7 +48,7 @@ QUESTIONS = st.sampled_from(
 
 @pytest.fixture
 def talks(alice) -> Any:
-    """Sixty turns of three sessions, some said again, some in Chinese."""
+    """Remember sixty turns of three sessions, some repeated, some in Chinese."""
     texts = [f"{action} in {place}" for place in PLACES for action in ACTIONS]
     texts += [f"{text}!" for text in texts[:15]] + ["我们昨天去了里昂", "厨房是黄色的"] * 10
     items = [
@@ -74,7 +74,8 @@ def found(tenant: Any, text: str, *, top_k: int, show_dropped: int = 200, **opti
 
 
 def check_sums(retrieval: Retrieval) -> None:
-    """Every hit's and every dropped candidate's parts sum to its score, and the scores say why it is where it is."""
+    """Check that the parts of every hit and dropped candidate sum to its score, and that the scores explain its
+    place."""
     explained = [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
     explained += [explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped]
     assert explained

@@ -1,4 +1,4 @@
-"""The filter language: what it refuses, what it means, and that it narrows the search itself."""
+"""The filter language: its refusals, its meaning, and that it narrows the search itself."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ METADATA: dict[str, Any] = {
         ({"k": {"gte": 1.0, "lt": 10.5}}, {"one", "1.0", "ten"}),
         ({"k": {"lt": 10**19}}, {"one", "1.0", "ten"}),
         ({"k": {"lte": 0}}, set()),
-        # Strings by their characters: "10" < "9".
+        # Strings are compared by their characters: "10" < "9".
         ({"k": {"gt": "10"}}, {"'9'", "date"}),
         ({"k": {"gte": "2026-05-01", "lt": "2026-06"}}, {"date"}),
         ({"k": {"exists": True}}, set(METADATA) - {"absent"}),
@@ -247,7 +247,7 @@ def test_identities_and_characters(alice, remember):
     assert matching(alice, {"text": {"icontains": "ferry"}}) == {ferry}
     assert matching(alice, {"text": {"icontains": "FÄHRT"}}) == {train}
     assert matching(alice, {"text": {"contains": "九点"}}) == {train}
-    # No pattern, but characters.
+    # The characters are not a pattern.
     assert matching(alice, {"text": {"contains": "_30%"}}) == {ferry}
     assert matching(alice, {"text": {"contains": "9.30"}}) == set()
     assert matching(alice, {"not": {"text": {"icontains": "ferry"}}}) == {train}

@@ -76,7 +76,7 @@ def test_words_weigh_as_far_as_they_are_evidence_and_decide_where_meaning_cannot
 
 
 def test_a_covered_question_is_evidence_the_less_the_more_meaning_recognises():
-    # One of 99 memories holds each of the two words, and one memory both.
+    # Each of the two words is in one of 99 memories, and both are in the same memory.
     counted = WordHits([], 99.0, {"harbour": 1, "crane": 1})
     rare = idf(holding=1, memories=99.0)
 
@@ -113,7 +113,7 @@ def test_without_a_match_words_are_no_evidence(counted):
 def test_a_score_is_the_weighted_sum_of_both_arms():
     found = ranked(2, cosine=[0.6, 0.8], bm25=[80.0, 20.0], ranks={"dense": {key(1): 1}, "lexical": {}})
 
-    # Words are evidence without doubt: they weigh WORDS where meaning weighs 1.
+    # Words are certain evidence: they weigh WORDS where meaning weighs 1.
     meaning, words = 1 / 2.2, 1.2 / 2.2
     assert found.weights == pytest.approx({"dense": meaning, "lexical": words})
     assert order(found) == [0, 1]

@@ -1,4 +1,4 @@
-"""Searches in a large namespace, by words and without an index of its vectors; with one: test_hnsw_indexes."""
+"""Searches in a large namespace, by words and without an index of its vectors; test_hnsw_indexes covers the index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAFF = system_access("staff:ann")
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings, monkeypatch):
-    """Make namespaces large from 200 memories on."""
+    """Let namespaces count as large from 200 memories on."""
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
     monkeypatch.setattr(common_terms, "COMMON", 20)
 
@@ -69,7 +69,7 @@ def ids_of(hits: list[ArmHit]) -> list[uuid.UUID]:
 
 
 def recall(tenant: Any, texts: list[str]) -> float:
-    """The share of the exact top 10 (equal scores are equally right) that the search finds."""
+    """Return the share of the exact top 10 (equal scores are equally right) that the search finds."""
     caches.forget_all()
     found = wanted = 0
     for text in texts:

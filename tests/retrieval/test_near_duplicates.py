@@ -25,7 +25,7 @@ def test_each_restatement_names_the_first_that_said_it():
 
 
 def test_spread_takes_the_best_that_is_unlike_those_taken():
-    # Jaccard: 0 and 1 share three of five words, 2 shares none with either.
+    # By Jaccard's measure, 0 and 1 share three of five words, and 2 shares none with either.
     hits = [Words("Ann", text) for text in ("red green blue one", "red green blue two", "ship dock sea port")]
 
     chosen = take_all(hits, [1.0, 0.95, 0.9], weight=0.1)

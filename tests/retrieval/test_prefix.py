@@ -88,7 +88,7 @@ def test_no_question_session_or_moment_changes_the_prefix(world, other, durable)
 
     one, two = handed(told, **world), handed(told, **other | same)
 
-    # A budget that not even its first line fits into gives no text at all.
+    # A budget that is too small for the first line gives no text at all.
     if one.text and two.text:
         assert (one.prefix, one.prefix_sha256, one.prefix_tokens) == (two.prefix, two.prefix_sha256, two.prefix_tokens)
 

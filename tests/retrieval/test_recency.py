@@ -51,7 +51,7 @@ ASKED = (
 
 @pytest.fixture
 def say(alice, remember) -> Callable[..., uuid.UUID]:
-    """Remember a text of the given day of 2026."""
+    """Return a function that remembers a text of the given day in 2026."""
 
     def run(text: str, day: int, **fields: Any) -> uuid.UUID:
         fields.setdefault("session", f"s{day}")
@@ -61,7 +61,7 @@ def say(alice, remember) -> Callable[..., uuid.UUID]:
 
 
 def link(tenant: Any, newer: uuid.UUID, older: uuid.UUID, words: str = "", **fields: Any) -> None:
-    """Say that the newer memory is the likely successor of the words (empty: of all) of the older one."""
+    """Link the newer memory as the likely successor of words of the older one (all words if empty)."""
     text = Memory.objects.in_scope(tenant.scope).get(pk=older).text
     start = text.index(words)
     MemoryLink.objects.create(
@@ -91,7 +91,7 @@ def ids(retrieval: Retrieval) -> list[uuid.UUID]:
 
 
 class TestTheFirstHits:
-    """Order and score of the first n hits are the same for every `top_k` from n on."""
+    """Order and score of the first n hits are the same for every `top_k` of at least n."""
 
     def test_the_rent_is_the_new_one_for_every_top_k(self, alice, say):
         old = say("The rent for the flat is 850 euros a month.", 1)
@@ -145,7 +145,7 @@ class TestTheFirstHits:
 
 
 def check_parts(hits: list[Hit]) -> None:
-    """Parts sum to the score, no score is above that of the hit before, and no likeness is another's."""
+    """Check that parts sum to the score, scores never rise, and no memory has another's likeness."""
     for hit in hits:
         assert sum(part.weighted for part in hit.candidate.parts.values()) == hit.score
         assert ("successor" in hit.candidate.parts) == (hit.replaces is not None)

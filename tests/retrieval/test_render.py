@@ -1,4 +1,4 @@
-"""The text for an agent: its budget, its manifest, and what two questions of a session share of it."""
+"""The text for an agent: its budget, its manifest, and the parts that two questions of a session share."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         draw(st.integers(1, 5)),
     )
     found = [
-        # Some of them are messages of the window.
+        # Some of the hits are messages of the window.
         hit(text, number=number, identity=uuid.UUID(int=number if draw(st.booleans()) else 10_000 + number))
         for number, text in enumerate(draw(st.lists(TEXTS, max_size=8)))
     ]
@@ -207,7 +207,7 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
     check_that_hits_are_told_once(done)
     whole = handed(tokenizer=tokenizer, **world | {"max_tokens": None})
     assert "over_budget" not in str(whole.manifest)
-    # A budget that is just enough cuts nothing.
+    # A budget that just suffices cuts nothing.
     assert handed(tokenizer=tokenizer, **world | {"max_tokens": max(1, whole.tokens)}).text == whole.text
 
 

@@ -1,4 +1,4 @@
-"""The second stage: what it adds to a score, and that a failure of the model costs nothing else."""
+"""The second stage: its contribution to a score, and that a failure of the model affects nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = ["train", "the train to lyon leaves at", "kitchen"]
 
 @pytest.fixture
 def model(settings, tmp_path: Path) -> Callable[..., Path]:
-    """Switch the stage on, with the model that counts the words in common."""
+    """Return a function that switches on the stage, with the model that counts the words in common."""
 
     def switch_on(**options: object) -> Path:
         settings.MEMOS_RERANK_PROVIDER = "onnx"

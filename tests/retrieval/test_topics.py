@@ -10,7 +10,7 @@ DIMENSIONS = 48
 
 
 def around(*centres: int, each: int, seed: int = 1) -> np.ndarray:
-    """`each` vectors of length 1 near each of the axes `centres`."""
+    """Return `each` vectors of length 1 near each of the axes `centres`."""
     draw = np.random.default_rng(seed)
     vectors = np.concatenate([np.eye(DIMENSIONS)[[centre] * each] for centre in centres])
     vectors += 0.06 * draw.standard_normal(vectors.shape)

@@ -16,7 +16,7 @@ from tests.sdk.node_package import node_package  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "python"
-# An adapter each.
+# Each extra installs an adapter.
 EXTRAS = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 PROGRAMS = Path(__file__).parent / "programs"
 CLIENTS, CREWAI = ".venv-clients", ".venv-crewai"
@@ -34,7 +34,7 @@ SILENT = {
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which the client's wheel was installed."""
+    """Install the client's wheel into a folder, and return the folder."""
     wheels, target = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("installed")
     for arguments in (
         ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(PACKAGE)],
@@ -52,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def memos_client(installed: Path) -> ModuleType:
-    """The package, from where it was installed."""
+    """Import the installed package."""
     sys.path.insert(0, str(installed))
     try:
         module = importlib.import_module("memos_client")

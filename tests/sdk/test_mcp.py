@@ -1,4 +1,4 @@
-"""`memos mcp`: the official client over standard input and output, and servers that are away."""
+"""`memos mcp`: the official client over standard input and output, and unavailable servers."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def converse(
 
 @pytest.fixture
 def memos(installed: Path) -> Path:
-    """The command, from where it was installed."""
+    """Return the path of the installed command."""
     return installed / "bin" / "memos"
 
 
 @pytest.fixture
 def start(memos: Path, alice: Any) -> Iterator[Callable[[str], Any]]:
-    """Start `memos mcp` for a server at an address; it ends with the test."""
+    """Return a function that starts `memos mcp` for a server's address; the process ends with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(url: str, key: str = alice.token) -> subprocess.Popen[str]:

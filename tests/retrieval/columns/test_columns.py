@@ -1,4 +1,4 @@
-"""The columns find what SQL finds: the same memories with the same scores, after whatever has been written."""
+"""The columns find the same memories with the same scores as SQL, whatever has been written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memory.types import NewMemory, Scope, system_access
 from tests.retrieval.columns.ways import as_a_process_without_columns, by_columns, search_by_columns, search_by_sql
 
 ACCESS = system_access("tests")
-# Histories by chance, other ones each time; `make fuzz` takes many.
+# Random histories, different in each run; `make fuzz` tries many.
 EXAMPLES = int(os.environ.get("MEMOS_EXAMPLES") or 10)
 TEXTS = [
     "I moved to Lisbon with Ada last spring.",
@@ -67,21 +67,21 @@ STEPS = ("say say say edit archive restore erase supersede settle names merge we
 
 @dataclass
 class History:
-    """A namespace, and what happens in it by chance."""
+    """A namespace with random events."""
 
     scope: Scope
     chance: random.Random
     said: list[uuid.UUID] = field(default_factory=list)
 
     def take(self, step: str) -> None:
-        """One of STEPS, of a memory by chance where it is about one."""
+        """Take one of STEPS, with a random memory if the step concerns one."""
         if self.said:
             getattr(self, f"_{step}")(self.chance.choice(self.said))
         else:
             self._say(None)
 
     def take_time(self) -> dict[str, datetime]:
-        """Nothing, a moment at which some of it had been said, or one of the last three days."""
+        """Return no time, a moment when some memories had been said, or one of the last three days."""
         hours, seconds = self.chance.randrange(72), self.chance.random()
         now = timezone.now()
         times = [{}, {"as_of": now - timedelta(seconds=seconds)}, {"valid_at": now - timedelta(hours=hours)}]
@@ -105,7 +105,7 @@ class History:
         Memory.objects.in_scope(self.scope).filter(pk=one).update(review=self.chance.choice(marks))
 
     def _link(self, one: uuid.UUID) -> None:
-        """A newer memory says something in the place of words of it, or no longer does."""
+        """Let a newer memory replace some words of the memory, or take that back."""
         links = MemoryLink.objects.in_scope(self.scope).filter(kind=LinkKind.SUPERSEDES)
         newest = self.said[-1]
         if links.exists() and self.chance.random() < 0.4:
@@ -169,7 +169,7 @@ class History:
 
 
 def compare(scope: Scope, text: str) -> None:
-    """Every candidate of the one is a candidate of the other, and each arm and signal says the same of it."""
+    """Check that both find the same candidates, and that each arm and signal gives them the same values."""
     one, read = search_by_sql(scope, text)
     other, kept = search_by_columns(scope, text)
     # Hits with equal scores may be in another order, because the last digits of a sum depend on its order.
@@ -178,7 +178,7 @@ def compare(scope: Scope, text: str) -> None:
     )
     assert {hit.id: hit.overlap for hit in read} == {hit.id: hit.overlap for hit in kept}
     assert one.ids == other.ids
-    # A signal that is 0 for all, to the last digits, may be left out by one of them.
+    # One of them may leave out a signal that is 0 for all candidates to the last digits.
     for name in one.values.keys() | other.values.keys():
         nothing = np.zeros(len(one.ids))
         # Values above 1 are compared to six digits: cosines of PostgreSQL and numpy have no more, and signals are sums

@@ -54,7 +54,7 @@ def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(ope
     own, execute = threading.get_ident(), psycopg.Cursor.execute
 
     def note(cursor: Any, statement: Any, *arguments: Any, **options: Any) -> Any:
-        # The thread that watches asks what has changed once a second.
+        # The watching thread asks once a second for changes.
         if threading.get_ident() == own:
             sent.append(str(statement))
         return execute(cursor, statement, *arguments, **options)
@@ -120,7 +120,7 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
         assert store.last_seen(alice.scope, model_id) is not None
-        # Sixty-four rows have room; one more takes the space of more.
+        # Sixty-four rows have room; one more allocates the space of several.
         ask_by_columns(bob.scope, "key")
         deadline = time.monotonic() + 5
         while store.last_seen(alice.scope, model_id) is not None and time.monotonic() < deadline:
@@ -163,7 +163,7 @@ def test_what_grows_beyond_the_budget_goes_before_others(alice, bob, remember):
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
         assert store.last_seen(bob.scope, model_id) is not None
-        # At once: of a namespace that grows slowly, others make room before.
+        # These arrive at once: a namespace that grows slowly would make room earlier.
         more = [NewMemory(session="s1", role="user", text=f"Key number {number} is Ann's.") for number in range(150)]
         ingest_batch([(alice.scope, one) for one in more], now=timezone.now())
         ask(alice.scope, "key")
@@ -234,7 +234,7 @@ def test_an_erasure_is_not_over_before_every_holder_has_taken_it_in(opened, alic
 
 
 def test_an_erasure_by_another_process_waits_for_the_one_that_holds_the_memory(alice, remember, monkeypatch):
-    # Seldom enough that an erasure which does not wait is over before.
+    # The watching thread looks so rarely that an erasure which does not wait ends before it.
     monkeypatch.setattr(store, "LOOK_EVERY_SECONDS", 3.0)
     secret = remember(alice, "My passport number is X1234567.")
     remember(alice, "The archive key is under the mat.")

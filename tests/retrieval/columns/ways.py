@@ -1,4 +1,4 @@
-"""Asks a namespace both ways: by the columns that this process holds, and by SQL."""
+"""Searches a namespace both ways: in the columns of this process, and by SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MemOSMemory in a crew whose model is scripted, and as CrewAI's own memory is called; no embedder is there."""
+"""MemOSMemory in a crew with a scripted model, and called like CrewAI's own memory, without an embedder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The toolset in an agent whose model is scripted."""
+"""The toolset in an agent with a scripted model."""
 
 from __future__ import annotations
 
