@@ -48,5 +48,5 @@ def test_every_table_is_emptied_whatever_guards_it_but_models_and_permissions(re
     assert {table: rows for table, rows in row_counts().items() if rows} == {}
     assert set(Permission.objects.values_list("pk", flat=True)) == permissions
     assert shown("SELECT pg_relation_size('django_session')") == 0
-    # The guards are on again.
+    # The guards are active again.
     assert shown("SHOW session_replication_role") == "origin"

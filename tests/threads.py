@@ -13,7 +13,7 @@ from django.db import connection
 
 
 def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """`call(number)` in `count` threads that start at once; each gives its connection back."""
+    """Call `call(number)` in `count` threads that start at once; each thread returns its connection."""
     start = threading.Barrier(count)
 
     def one(number: int) -> Any:

@@ -85,7 +85,8 @@ def insert(model: type[models.Model], namespace_id: int, number: int = 1) -> Non
         )
         columns = {f'"{name}"': value_for(name, kind, number) for name, kind in cursor.fetchall()}
         names, values = ", ".join(columns), ", ".join(columns.values())
-        # The login may leave foreign keys unchecked. The roles may not, so the statement refuses them earlier.
+        # The login may leave foreign keys unchecked. The roles may not, but their rows are refused before keys are
+        # checked.
         cursor.execute(
             "SELECT set_config('session_replication_role', 'replica', true) WHERE current_user = session_user"
         )

@@ -52,8 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _database_from_playwrights_loop() -> Iterator[None]:
-    """Allow database calls although Playwright's synchronous interface runs a loop: Django takes it for
-    asynchronous."""
+    """Allow database calls although Playwright's synchronous interface runs a loop, which Django notices."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield

@@ -1,5 +1,4 @@
-"""The install page's login, no superuser but with CREATEDB and its own database, makes, verifies and restores
-backups."""
+"""The install page's login makes, verifies and restores backups: no superuser, but with CREATEDB and its database."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
 
 @dataclass(frozen=True)
 class World:
-    """A small world: `ids` are harbour's memories, oldest first; `hostile` is the last; `elsewhere` is another
+    """A small world: `ids` are harbour's memories, oldest first; `hostile` is the last; `elsewhere` another
     tenant's."""
 
     harbour: Scope

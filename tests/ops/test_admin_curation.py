@@ -1,5 +1,4 @@
-"""Finding and deciding in the admin: meaning, filters, saved views, the review queue, contradictions, similar
-memories."""
+"""Finding and deciding in the admin: meaning, filters, saved views, review queue, contradictions, similar memories."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Files in encodings other than UTF-8 are read by their mark or declaration, or else by a guess that the answer
-reports."""
+"""Files in encodings other than UTF-8 are read by their mark or declaration, or else by a guess, which is reported."""
 
 from __future__ import annotations
 

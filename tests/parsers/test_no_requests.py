@@ -1,5 +1,4 @@
-"""Parsers read bytes and never a URL: neither a parser in its sandbox nor one without fetches anything that a file
-names."""
+"""Parsers read bytes and never a URL: with or without a sandbox, they fetch nothing that a file names."""
 
 from __future__ import annotations
 

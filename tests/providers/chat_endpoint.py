@@ -1,5 +1,4 @@
-"""A chat model with scripted answers behind an OpenAI-compatible endpoint on loopback; its answers are whole, streamed
-or broken."""
+"""A chat model with scripted answers (whole, streamed or broken) behind an OpenAI-compatible endpoint on loopback."""
 
 from __future__ import annotations
 

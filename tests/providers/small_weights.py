@@ -1,5 +1,4 @@
-"""The small real model for transformers. If the extra or its weights are missing, tests are skipped and say what to
-install."""
+"""The small real model for transformers; tests without the extra or its weights are skipped and say what to install."""
 
 from __future__ import annotations
 

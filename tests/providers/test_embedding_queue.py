@@ -15,8 +15,7 @@ from memory.providers.minilm.scheduling import EmbeddingQueue
 
 
 class SteppedModel:
-    """A model for which each text is a run, and `let_one` lets the next run end; `begun` lists the runs' texts in
-    order."""
+    """A model for which each text is a run; `let_one` lets the next run end, and `begun` lists the runs' texts."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []

@@ -119,7 +119,7 @@ def test_a_text_that_no_message_can_have_fails_where_its_vectors_are_wanted(serv
     for _ in range(2):
         with pytest.raises(TypeError, match="UTF-8"):
             pending.result()
-    # The connection has nothing of the abandoned answer.
+    # The text that cannot be sent left nothing on the connection.
     assert client.start(TEXTS).result().shape == (3, 384)
     assert client.embed(TEXTS).shape == (3, 384)
 

@@ -74,8 +74,7 @@ def found(tenant: Any, text: str, *, top_k: int, show_dropped: int = 200, **opti
 
 
 def check_sums(retrieval: Retrieval) -> None:
-    """Check that the parts of every hit and dropped candidate sum to its score, and that the scores explain its
-    place."""
+    """Check that the parts of every hit and dropped candidate sum to its score, and that scores explain the order."""
     explained = [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
     explained += [explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped]
     assert explained

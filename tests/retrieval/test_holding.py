@@ -17,8 +17,8 @@ QUESTION = {"namespace": "alice", "query": "Where do I live, in Paris or Berlin?
 
 @pytest.fixture
 def moved(alice, remember) -> dict[str, Any]:
-    """Paris since May and Berlin since June; MemOS learned between `before` and `after` that the second ended the
-    first."""
+    """Paris since May, Berlin since June; MemOS learned between `before` and `after` that the latter ended the
+    former."""
     ids = {
         "paris": remember(alice, PARIS, speaker="Ann", occurred_at=MAY),
         "berlin": remember(alice, BERLIN, speaker="Ann", occurred_at=JUNE),

@@ -54,7 +54,7 @@ def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) ->
 
 
 def install_locked(tmp_path_factory: pytest.TempPathFactory, package: Path) -> Path:
-    """Install the packages of a `package.json` and its lock into a folder; skip the test if npm or the registry is
+    """Install the packages of a `package.json` and its lock into a folder; skip the test if npm or registry is
     missing."""
     _need_node()
     folder = tmp_path_factory.mktemp("locked")

@@ -1,4 +1,5 @@
-"""The settings of MemOS with the routes of `tests.site.echo`, and less time to send a request and to take an answer."""
+"""The settings of MemOS with the routes of `tests.site.echo`, and shorter times for sending a request and reading an
+answer."""
 
 import os
 

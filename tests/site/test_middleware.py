@@ -68,7 +68,7 @@ def test_consoles_that_are_developed_on_this_machine_may_call(alice, origin):
     assert preflight["Access-Control-Allow-Origin"] == origin
     assert {"authorization", "content-type"} <= set(preflight["Access-Control-Allow-Headers"].split(", "))
     assert alice.client.get("/v1/ops/stats", headers={"Origin": origin})["Access-Control-Allow-Origin"] == origin
-    # No cookies: a page that has no key reads nothing.
+    # Cookies are not allowed, so a page without a key reads nothing.
     assert "Access-Control-Allow-Credentials" not in preflight
 
 

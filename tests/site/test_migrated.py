@@ -1,4 +1,4 @@
-"""On a database that was never migrated a command says in a sentence what to do, and shows no traceback."""
+"""On a database that was never migrated, a command explains in one sentence what to do, without a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def empty_database() -> Iterator[str]:
-    """The address of a database without tables."""
+    """Return the address of a database without tables."""
     server = urlsplit(os.environ["DATABASE_URL"])
     name = f"empty_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(urlunsplit(server._replace(path="/postgres")), autocommit=True) as admin:

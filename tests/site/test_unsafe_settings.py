@@ -1,4 +1,4 @@
-"""Settings that are unsafe together are refused at start, with an id and how to mend it."""
+"""Settings that are unsafe together are refused at start, with an id and a remedy."""
 
 from __future__ import annotations
 

@@ -370,5 +370,5 @@ LAST = [
     "客人说不要放辣。",
 ]
 
-# Read all the same, of all that is listed here.
+# Still read, though everything listed here is not.
 STILL_READ = ["Leave out the horror."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Nothing of these is a preference of the speaker that holds in general. By what makes them look like one.
+# Sentences without a general preference of the speaker, by the reason why they look like one.
 NOTHING = {
     "hypothetical": [
         "If I liked seafood, I would move to the coast.",

@@ -64,7 +64,7 @@ def test_repeated_text_ends_soon(text):
 
 
 def occasions(*told: tuple[str, bool, int]) -> list[Occasion[int]]:
-    """Choices of one thing by place; wanted or not; for how many occasions."""
+    """Return choices of one thing by place, each wanted or not, and the number of occasions it counts for."""
     return [
         Occasion(number, (place, ""), TurnChoice("aisle seat", wanted, counts, frozenset({"aisl", "seat"})))
         for number, (place, wanted, counts) in enumerate(told)

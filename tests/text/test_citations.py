@@ -1,4 +1,4 @@
-"""The numbers of sources in an answer: dropped where there is no such source, checked against what the source says."""
+"""The numbers of sources in an answer: dropped if there is no such source, and checked against the source's text."""
 
 from __future__ import annotations
 

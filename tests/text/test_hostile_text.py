@@ -15,7 +15,7 @@ SHORT, LONG = 10_000, 80_000
 # Linear time would grow 8-fold, quadratic 64-fold.
 MOST_GROWTH = 30
 ATTEMPTS = 4
-# Shorter times say nothing.
+# Shorter times are not meaningful.
 LEAST_SECONDS = 0.002
 
 

@@ -13,7 +13,7 @@ NOW = datetime(2024, 3, 13, 15, 0, tzinfo=UTC)
 
 
 def found(text: str, now: datetime = NOW) -> list[str]:
-    """`from..to`, as dates; with the time where it is not midnight."""
+    """Return `from..to` as dates, with the time unless it is midnight."""
     return [f"{_short(span.start)}..{_short(span.end)}" for span in spans(text, now)]
 
 

@@ -1,4 +1,4 @@
-"""Labels and summaries as places in texts: what they name, and what they never name."""
+"""Labels and summaries as places in texts: what they contain, and what they never contain."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
     long, short, none = (remember(alice, text) for text in (LONG, "short", "has none"))
     MemoryVector.objects.across_namespaces().filter(memory_id=none).delete()
     try:
-        # Before a memory could have several vectors.
+        # At this migration a memory could not have several vectors.
         call_command("migrate", "memory", "0005", verbosity=0)
         had_vectors = have_vectors()
-        # Before equal evaluations could not be open side by side.
+        # At this migration equal evaluations could be open side by side.
         call_command("migrate", "memory", "0010", verbosity=0)
         ids, expected = insert_evaluations()
     finally:
@@ -74,7 +74,7 @@ def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
     rows = EvaluationRun.objects.across_namespaces().values_list("pk", "status", "error")
     assert {ids[pk]: (status, bool(error)) for pk, status, error in rows} == expected
 
-    # Long memories are left to the worker, and short ones as they are; marks say which.
+    # Long memories are left to the worker, and short ones stay unchanged; marks tell which is which.
     assert had_vectors == [long, short]
     assert have_vectors() == [short]
     assert marked() == {LONG: False, "short": True, "has none": False}

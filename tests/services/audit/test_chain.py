@@ -1,4 +1,4 @@
-"""The audit chain: what it seals, what it does not wait for, and that every kind of tampering shows."""
+"""The audit chain: what it seals, what it does not wait for, and that it reveals every kind of tampering."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HERE = Scope(1, "harbour", "key:test")
 def _small_seals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(chain, "SEAL_ROWS", 4)
     yield
-    # The tables live on after the test, and so would a default that a new era has set.
+    # The tables outlive the test, and so would a default that a new era has set.
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE memory_auditlog ALTER COLUMN xact SET DEFAULT (pg_current_xact_id()::text::bigint)")
 
@@ -114,7 +114,7 @@ def test_an_open_transaction_is_waited_for_and_waits_for_nobody():
     writer.start()
     assert inserted.wait(20)
     happen(2)
-    # The slow one has the lowest number: what came after it must wait, or it would appear inside a sealed range.
+    # The slow event has the lowest number: later events must wait for it, or it would appear inside a sealed range.
     assert seal(now=NOW) == 0
     assert verify().waiting == 2
     go_on.set()
@@ -190,7 +190,7 @@ class TestTampering:
             self.events[6].pk,
             forged.pk,
         )
-        # It sorts after the event whose number it took, and is not sealed as a new one.
+        # The event sorts after the one whose number it took, and is not sealed as a new one.
         assert seal(now=NOW) == 0
         assert (self.broken().number, self.broken().added) == (2, [forged.pk])
 

@@ -37,7 +37,7 @@ def last(*, hours: float) -> None:
 
 
 def run() -> Job:
-    """Carry out the job that waits, as a worker does."""
+    """Carry out the waiting job, as a worker does."""
     job = Job.objects.across_namespaces().get(kind="back_up", state=JobState.QUEUED)
     run_job(job)
     job.refresh_from_db()

@@ -49,14 +49,14 @@ def public(key: Ed25519PrivateKey) -> str:
 
 @contextmanager
 def signing(how: str, key: Any = None) -> Iterator[None]:
-    """Sign by HMAC with a secret, or by Ed25519 with a private key."""
+    """Sign with a secret by HMAC, or with a private key by Ed25519."""
     given = {"MEMOS_CUBE_KEY": key or SHARED} if how == "hmac" else {"MEMOS_CUBE_SIGNING_KEY": private(key or OURS)}
     with override_settings(**given):
         yield
 
 
 def resign(content: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The file with another `manifest.json`; `change` is given what that holds: the manifest and its signature."""
+    """Return the file with another `manifest.json`; `change` receives the manifest and its signature."""
     with zipfile.ZipFile(io.BytesIO(content)) as whole:
         members = {name: whole.read(name) for name in whole.namelist()}
     sealed = orjson.loads(members["manifest.json"])
@@ -72,7 +72,7 @@ def load(scope: Scope, path: Path, **options: Any) -> LoadOutcome:
 
 
 def refuse(scope: Scope, content: bytes, folder: Path, **options: Any) -> str:
-    """Why the file is refused; nothing of it is stored."""
+    """Return the reason why the file is refused, and check that nothing of it is stored."""
     with pytest.raises(UnreadableImport) as refusal:
         load(scope, write(folder, content), **options)
     assert not Memory.objects.across_namespaces().exists()
@@ -151,7 +151,7 @@ def test_a_file_signed_with_another_key_is_of_an_unknown_sender(alice, tmp_path,
 
 
 def claim_secret(sealed: dict[str, Any]) -> None:
-    """Signed with another secret under the mark of this server's."""
+    """Sign with another secret, but name it as this server's."""
     said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
     sealed["signature"]["value"] = hmac.new(b"x" * 32, said, hashlib.sha256).hexdigest()
 
@@ -180,7 +180,7 @@ def test_nobody_signs_under_the_name_of_another(alice, tmp_path, how, change):
 
 
 def under_public_key(sealed: dict[str, Any]) -> None:
-    """HMAC with what everybody knows, in place of Ed25519."""
+    """Sign by HMAC with a public value instead of by Ed25519."""
     said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
     key = sealed["signature"]["key"]
     value = hmac.new(base64.b64decode(key), said, hashlib.sha256).hexdigest()
@@ -236,7 +236,7 @@ def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
     reader = open_cube(write(tmp_path, content))
     assert (reader.is_trusted, reader.is_of_this_server, reader.is_of(alice.scope)) == (True, False, False)
 
-    # Ids that another namespace has are found out.
+    # The load notices ids that another namespace has.
     own = make({"memories": [memory_line(1)]}, manifest={"server": "0" * 16})
     load(bob.scope, write(tmp_path, own), ids=CubeIds.KEEP)
     reader = open_cube(write(tmp_path, content))
@@ -257,7 +257,7 @@ def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
 @pytest.mark.django_db
 @pytest.mark.parametrize("how", ["hmac", "ed25519"])
 def test_who_shares_a_key_is_not_taken_for_this_server(alice, bob, tmp_path, how):
-    """A server with the same MEMOS_CUBE_KEY, or even the same MEMOS_CUBE_SIGNING_KEY, that says it were this one."""
+    """A server with the same MEMOS_CUBE_KEY, or even the same MEMOS_CUBE_SIGNING_KEY, claims to be this one."""
     said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
     with signing(how):
         with override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
@@ -333,7 +333,7 @@ def test_an_old_file_replayed_into_its_namespace_takes_no_change_back(alice, tmp
 
 
 def test_a_manifest_is_signed_as_it_stands_in_the_file(tmp_path):
-    """White space and the order of names make no difference; a name that the manifest does not have does."""
+    """White space and the order of names make no difference, but an additional name does."""
     reader = open_cube(write(tmp_path, make()))
     sealed = orjson.loads(manifests.seal(reader.manifest))
     turned = {"signature": sealed["signature"], "manifest": dict(reversed(asdict(reader.manifest).items()))}

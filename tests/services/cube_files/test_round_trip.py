@@ -126,7 +126,7 @@ def fill(scope: Scope, *, ended: bool = False) -> list[uuid.UUID]:
 
 
 def end_some(scope: Scope, ids: list[uuid.UUID]) -> None:
-    """One memory is superseded, one has a retired statement, one an opinion; one text waits in the quarantine."""
+    """Supersede a memory, retire a statement, give an opinion, and put a text into the quarantine."""
     access = system_access("tests")
     supersede(access, older_id=ids[5], newer_id=ids[9], reason="said anew", now=NOW)
     give_feedback(access, memory_id=ids[7], kind=Feedback.WRONG, note="Ana moved to Faro.", now=NOW)
@@ -139,7 +139,7 @@ def end_some(scope: Scope, ids: list[uuid.UUID]) -> None:
 
 
 def add_preference(scope: Scope) -> None:
-    """A memory of that kind, which search does not have; and how far preferences were looked for."""
+    """Store a preference, which searches do not have, and how far preferences were read."""
     Memory.objects.create(
         namespace_id=scope.namespace_id, session="s0", turn=-1, role="user", speaker="Maria", is_preference=True,
         text="Maria avoids lively places.", content_hash=content_hash("Maria avoids lively places."),
@@ -149,7 +149,7 @@ def add_preference(scope: Scope) -> None:
 
 
 def empty(scope: Scope) -> None:
-    """Nothing of the namespace is left, and nothing says that it was erased."""
+    """Remove everything in the namespace without recording an erasure."""
     MemoryUpkeep.objects.in_scope(scope).update(legal_hold=False)
     remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)))
     for model in (
@@ -358,7 +358,7 @@ def test_a_worker_takes_the_namespace_of_a_load_away_that_came_to_nothing():
 
 
 def assert_something_of_everything(found: dict[str, list[dict[str, Any]]]) -> None:
-    """That no part is empty, and no kind of thing that memories have is missing."""
+    """Check that no part is empty, and no kind of thing that memories have is missing."""
     assert all(found.values()), {part for part, own in found.items() if not own}
     for name in ("superseded_by", "superseded_at", "valid_to", "retired", "retired_spans", "feedback", "versions",
                  "upkeep", "chunk", "mentions", "review", "pinned"):  # fmt: skip

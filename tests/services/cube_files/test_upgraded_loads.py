@@ -40,7 +40,7 @@ TABLES: tuple[Any, ...] = (
     Condensation, Document, DocumentChunk, Entity, EntityAlias, EntityMention, Memory, MemoryFeedback, MemoryLink,
     MemoryUpkeep, MemoryVersion, NamespacePolicy, Procedure, QuarantinedItem, RetiredStatement, Session, UnsurePair,
 )  # fmt: skip
-# The steps as they once were: sessions behind the memories, and nothing but parts.
+# The former steps: sessions after the memories, and nothing but parts.
 FORMER = (
     "documents", "names", "memories", "sessions", "links", "pairs", "summaries", "quarantine", "audit", "procedures",
     "policies",
@@ -129,7 +129,7 @@ def test_a_load_under_the_same_steps_goes_on_where_it_ended(path, whole, bob, mo
 
 
 def test_a_file_with_lists_of_vectors_is_loaded_without_them(alice, whole, bob, tmp_path, monkeypatch):
-    """Former MemOS wrote how the vectors of a large namespace lay in lists."""
+    """Earlier versions of MemOS wrote the lists of a large namespace's vectors."""
     write, memories = CubeWriter.write, dump.lines.memories
 
     def write_lists_too(writer: CubeWriter, name: str, lines: Any) -> None:

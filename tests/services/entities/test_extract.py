@@ -1,4 +1,4 @@
-"""The entity layer follows the memories: read in the background, hidden, changed and deleted with them."""
+"""The entity layer follows the memories: it reads them in the background, and hides, changes and deletes with them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_a_question_does_not_read_all_of_the_namespace_for_each_of_its_hits():
 
         read = rows_read(cursor) - before
     assert len(found.retrieval.hits) == 10
-    # Each arm may look at every memory once or twice; a look-up of all of them for each candidate would be 50,000.
+    # Each arm may read every memory once or twice; reading all of them for each candidate would be 50,000 reads.
     assert read < 10 * COUNT
 
 

@@ -1,4 +1,4 @@
-"""A namespace in which facts are looked for, and a model that answers what a test says."""
+"""A namespace whose policy extracts facts, and a model that gives a test's answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def endpoint(settings) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def wanted(alice) -> None:
-    """Alice's policy has facts looked for."""
+    """Let Alice's policy extract facts."""
     put_policy(alice.scope, wanted={"extract": "facts"}, now=timezone.now())
 
 

@@ -19,7 +19,7 @@ LISBON = fact("Ana", "home", "Lisbon", "Ana lives in Lisbon.")
 
 @pytest.fixture
 def told(alice, remember, extract) -> tuple[str, str]:
-    """The ids of a turn and of the fact that rests on it."""
+    """Return the ids of a turn and of the fact that rests on it."""
     turn = remember(alice, "I live in Lisbon with my brother.", speaker="Ana", session="home")
     assert extract(LISBON, session="home").stored == 1
     return turn, str(Memory.objects.in_scope(alice.scope).facts().get().pk)

@@ -1,4 +1,4 @@
-"""Files that were made, or damaged, to do harm: each is refused with its reason, before it takes memory."""
+"""Files made or damaged to do harm: each is refused with a reason before it uses memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_zip_bomb(tmp_path):
 
 
 def test_a_zip_bomb_of_many_small_files(tmp_path):
-    """No one of them is large enough to be looked at alone."""
+    """None of the files is large enough to be noticed alone."""
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for number in range(40):

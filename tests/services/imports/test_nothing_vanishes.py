@@ -1,4 +1,4 @@
-"""No text of an export is nowhere: it is in a turn, or its message or part is counted with a reason."""
+"""Every text of an export is stored in a turn, or its message or part is counted with a reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT, MOMENT = 1756000000.0, datetime(2025, 8, 24, 1, 46, 40, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of message or part. Its texts come as a turn, or the message counts as `reason`, or the part as `part`."""
+    """A kind of message or part: its texts become a turn, or it is counted as `reason` (messages) or `part` (parts)."""
 
     content: Any
     reason: str = ""

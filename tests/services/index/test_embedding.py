@@ -32,7 +32,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 class Provider(HashEmbedding):
-    """Counts what it embeds, and is away while `away` is set."""
+    """A provider that counts the embedded texts, and is unavailable while `away` is set."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -61,7 +61,7 @@ def _marks_stay_right(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def providers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Provider]:
-    """The providers that are used, by the name of their model."""
+    """Return the providers in use by the name of their model."""
     made: dict[str, Provider] = {}
 
     def lookup(provider: str, name: str, dimensions: int = 0) -> Provider:

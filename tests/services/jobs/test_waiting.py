@@ -1,4 +1,4 @@
-"""Waiting jobs are counted, late ones named, and a wait for the end of all of them ends."""
+"""Waiting jobs are counted, late jobs are named, and waiting for all of them ends."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_job_that_is_not_begun_is_named_with_the_wait_that_is_too_long(alice, 
     late = now + timedelta(seconds=9)
     expected = f"{kind.priority.label} jobs wait for {seconds + 9} s, more than {seconds} s"
     assert describe_overdue(now=late) == expected
-    # One between two attempts waits for its time.
+    # A job between two attempts waits for its time.
     jobs.update(started_at=now)
     assert describe_overdue(now=late) == ""
 

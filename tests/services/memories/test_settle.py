@@ -48,7 +48,7 @@ def indexed_terms(tenant) -> int:
 
 @pytest.fixture
 def told(alice, remember) -> tuple[str, str]:
-    """A memory of two statements, one of which the next takes back."""
+    """Remember two statements in one memory, and a newer memory that takes one of them back."""
     return (
         remember(alice, OLD, session="march", occurred_at=MARCH),
         remember(alice, NEW, session="may", occurred_at=MAY),

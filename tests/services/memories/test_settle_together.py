@@ -1,4 +1,5 @@
-"""Runs that compare new turns with earlier ones at once: each turn once, and none waits for another's namespace."""
+"""Simultaneous runs that compare new turns with earlier ones: each turn once, and no run waits for another's
+namespace."""
 
 from __future__ import annotations
 
@@ -114,7 +115,7 @@ def test_turns_that_have_waited_for_long_get_another_run(tell):
 
     settling.settle_pending(now=timezone.now(), seconds=-1)
     assert arguments_of_help() == [[1]]
-    # Once more, while it waits for a worker.
+    # Once more, while the batch waits for a worker.
     settling.settle_pending(now=timezone.now(), seconds=-1)
     assert arguments_of_help() == [[1]]
 

@@ -1,4 +1,5 @@
-"""Uses are counted in the background, each once; importance follows what became known, but never a person's own."""
+"""Uses are counted in the background, each once; importance follows the known uses, but never changes a person's
+value."""
 
 from __future__ import annotations
 

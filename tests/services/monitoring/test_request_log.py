@@ -1,4 +1,4 @@
-"""Figures of requests: counted by minute, listed, and never in the way of a request."""
+"""Figures of requests: they are counted by minute and listed, and never delay a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace whose policy has preferences read by rules."""
+"""A namespace whose policy reads preferences by rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Preferences that choices show: none of one choice; over by words or newer choices; gone with their turns."""
+"""Preferences shown by choices: one choice shows none, words or newer choices end them, and they go with their
+turns."""
 
 from __future__ import annotations
 
@@ -206,7 +207,7 @@ def test_the_profile_says_what_shows_a_line_and_its_strength_falls_with_its_evid
 
 
 class TestForgedKeys:
-    """A preference that a cube's file or a hand put there, with a key that no object has."""
+    """A cube's file or a person stored a preference with a key that no object has."""
 
     def forge(self, tenant, **said) -> None:
         record = {"shown_by": "choices", "object": "aisle seat", "wanted": True, "attitude": "habit", "by": "rules"}

@@ -1,4 +1,4 @@
-"""Preferences that a language model reads, stated and shown by choices: only what the turns show, of their holders."""
+"""Preferences that a language model reads, both stated and shown by choices: only those in the holders' own turns."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def chosen(*turns: int, **fields: Any) -> dict[str, Any]:
 
 
 def name_all(about: str, **fields: Any) -> Callable[[dict[str, Any]], tuple[int, Any]]:
-    """A model that names every turn of Ana's with these words, as one that understood it would."""
+    """Return a model that names every turn of Ana's with these words, as a model that understands it would."""
 
     def run(body: dict[str, Any]) -> tuple[int, Any]:
         told = material(body)
@@ -481,7 +481,7 @@ class TestContradictions:
 
     @pytest.fixture
     def hear(self, alice, remember, read, endpoint):
-        """Have Ana say the text on a day, and the model answer `preference` of it."""
+        """Return a function that remembers Ana's text on a day and reads it with the model's answer `preference`."""
 
         def run(day: int, words: str, /, **preference: Any) -> PreferencesRead:
             moment, session = BEGIN + timedelta(days=day), f"d{day:02}"

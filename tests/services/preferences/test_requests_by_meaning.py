@@ -94,7 +94,7 @@ def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def told(alice, model_dir) -> Iterator[str]:
-    """The id of the turn, in a session with all others of one speaker; preferences are read by rules."""
+    """Return the id of the turn, in a session with one speaker's other turns; rules read the preferences."""
     with override_settings(MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_MODEL_DIR=model_dir):
         have(alice, "rules")
         texts = [*OTHERS[::2], AVOIDS, *OTHERS[1::2]]

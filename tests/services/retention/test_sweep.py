@@ -1,4 +1,4 @@
-"""The sweep: what it archives and deletes, what it leaves, and that nothing is lost or done twice."""
+"""The sweep: what it archives, deletes and leaves, and that nothing is lost or done twice."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ class TestTwoAtOnce:
         with transaction.atomic():
             Memory.objects.across_namespaces().select_for_update().get(pk=talk)
             hold.start()
-            # The sweep leaves a row that another holds.
+            # The sweep skips a row that another transaction has locked.
             assert together(lambda: run(NOW + TALK_GONE))[0].total.decayed == 0
         hold.join()
 

@@ -1,4 +1,4 @@
-"""A legal hold, of one memory or of the namespace, stops every way in which a memory goes or says something else."""
+"""A legal hold on one memory or the whole namespace stops everything that deletes or changes a memory."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
 @pytest.mark.parametrize("whole", [False, True], ids=["memory", "namespace"])
 @pytest.mark.parametrize("way", ["archive", "delete"])
 def test_a_hold_that_is_placed_at_once_is_seen_or_waits(alice, way, whole):
-    """The deed waits for the transaction that places the hold, and is refused when that has ended."""
+    """The change waits for the transaction that places the hold, and is then refused."""
     put(alice)
     [chunk] = Memory.objects.across_namespaces().values_list("pk", flat=True)
     errors: list[Exception] = []

@@ -26,7 +26,7 @@ def consent(tenant: Any, *, given: bool = True) -> None:
 
 
 def turn_on(tenant: Any, cube_id: uuid.UUID, *, on: bool = True) -> None:
-    """Turn parametric memory of a cube on, or off."""
+    """Turn parametric memory of a cube on or off."""
     kinds = ["textual", "parametric"] if on else ["textual"]
     answer = tenant.client.patch(f"/v1/cubes/{cube_id}", data={"kinds": kinds}, content_type="application/json")
     assert answer.status_code == 200, answer.content
@@ -43,7 +43,7 @@ def replace(older: str, newer: str) -> None:
 
 
 def fill(tenant: Any, remember: Any) -> dict[str, str]:
-    """Memories of every origin; their ids by what they are."""
+    """Store memories of every origin, and return their ids by kind."""
     ids = {
         "fact": remember(tenant, "The release train leaves every second Thursday at 14:00.", speaker="Ada"),
         "question": remember(tenant, "How do we open a letter to a customer?", session="s2", speaker="Ben"),
@@ -89,7 +89,7 @@ def operate(tenant: Any, adapter: dict[str, Any], verb: str, **body: Any) -> Any
 
 
 def erase(tenant: Any, *ids: str) -> dict[str, Any]:
-    """Erase memories; the receipt."""
+    """Erase memories, and return the receipt."""
     body = {"namespace": tenant.scope.namespace, "memory_ids": list(ids), "reason": "asked by the customer"}
     answer = tenant.post("/v1/erasures", body)
     assert answer.status_code == 200, answer.content

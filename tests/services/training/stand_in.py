@@ -57,7 +57,7 @@ header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2], "data_offsets": 
 
 @dataclass
 class StandInTrainer:
-    """A program in the place of the trainer's Python; In `here` a test says what it does."""
+    """A program in place of the trainer's Python; a test writes into `here` what the program does."""
 
     here: Path
     program: Path
@@ -80,7 +80,7 @@ class StandInTrainer:
 
 
 def stand_in_trainer(here: Path) -> StandInTrainer:
-    """A trainer that makes an adapter of eight bytes, which passes."""
+    """Return a trainer that makes an adapter of eight bytes, which passes the checks."""
     program = here / "python"
     program.write_text(_PROGRAM.format(python=sys.executable, here=str(here)))
     program.chmod(0o700)
@@ -155,7 +155,7 @@ _TYPES = {400: "InvalidUserInput", 404: "NotFoundError", 500: "InternalServerErr
 
 @contextlib.contextmanager
 def serve_models() -> Iterator[ModelServer]:
-    """Such a server on loopback, with a base model."""
+    """Start such a server on loopback, with a base model."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

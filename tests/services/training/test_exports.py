@@ -262,7 +262,7 @@ def test_a_cube_is_trained_on_only_with_parametric_memory(alice, bob, remember):
     turn_on(alice, cube.pk)
     consent(alice, given=False)
     assert alice.post(EXPORTS, {"namespace": "alice"}).status_code == 403
-    # Another cube changes nothing for a namespace that is none.
+    # Another cube changes nothing for a namespace without a cube.
     consent(bob)
     remember(bob, "The release train leaves every second Thursday at 14:00.")
     assert export(bob)["state"] == "done"

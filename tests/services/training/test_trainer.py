@@ -1,4 +1,4 @@
-"""The trainer: what it counts as right, which models it opens, and a real training where torch is installed."""
+"""The trainer: its measure of correctness, the models that it opens, and a real training where torch is installed."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ LlamaForCausalLM(LlamaConfig(
 
 @dataclass
 class Vllm:
-    """The server's address, and the folders of what the trainer made: two of rank 8, one of rank 32."""
+    """The server's address, and the folders of the trainer's adapters: two of rank 8, one of rank 32."""
 
     url: str
     first: str
@@ -105,7 +105,7 @@ def _environment(home: Path) -> dict[str, str]:
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_NO_USAGE_STATS": "1",
-        # Threads that wait for each other would take the processors from who they wait for.
+        # Threads that wait for others would occupy the processors that the others need.
         "OMP_NUM_THREADS": "1",
     }
 
@@ -213,7 +213,7 @@ def test_the_stand_in_answers_as_it_does(vllm):
 
 
 def _talk(url: str, vllm: Vllm) -> list[Any]:
-    """The statuses and bodies of every answer that the stand-in imitates."""
+    """Return the statuses and bodies of every answer that the stand-in imitates."""
     load, unload = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
     first = {"lora_name": NAME, "lora_path": vllm.first}
     said = [
@@ -227,7 +227,7 @@ def _talk(url: str, vllm: Vllm) -> list[Any]:
         _call(url, "POST", "/v1/nowhere", {}),
         _call(url, "GET", "/v1/models", key="another"),
     ]
-    # vLLM leaves paths out of some answers, and says more of each model.
+    # vLLM leaves paths out of some answers, and gives more fields for each model.
     listed = [{name: card[name] for name in ("id", "object", "parent")} for card in said[5][1]["data"]]
     roots = [card["root"] for card in said[5][1]["data"] if card["id"] == NAME]
     said[5] = (said[5][0], [listed, roots])

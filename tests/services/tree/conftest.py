@@ -1,4 +1,4 @@
-"""A namespace whose policy keeps a tree, and what a few sessions of it say."""
+"""A namespace whose policy grows a tree, and the contents of a few sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.services.tenancy.policy import put_policy
 from memory.services.tree.grow import grow
 
-# Turns of a topic share most of their words: in the tests a vector is made of the words alone.
+# Turns of a topic share most of their words, because vectors in the tests depend on the words alone.
 KILN = (
     "The stoneware kiln in the pottery studio is hot.",
     "The stoneware kiln in the pottery studio is cooling.",
@@ -30,13 +30,13 @@ def wanted(alice) -> None:
 
 @pytest.fixture
 def grow_tree(alice, wanted) -> Callable[[], int]:
-    """Have Alice's tree follow her memories."""
+    """Return a function that brings Alice's tree up to date with her memories."""
     return lambda: grow(alice.scope, now=timezone.now())
 
 
 @pytest.fixture
 def two_topics(alice, remember, grow_tree) -> list[str]:
-    """Two topics of one session, whose turns came in turns; the ids, those of the kiln first."""
+    """Remember two topics of one session with alternating turns, and return the ids, those of the kiln first."""
     told = [(remember(alice, one), remember(alice, other)) for one, other in zip(KILN, FERRY, strict=True)]
     grow_tree()
     return [one for one, _ in told] + [other for _, other in told]

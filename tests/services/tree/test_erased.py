@@ -1,4 +1,4 @@
-"""An erasure leaves nothing of its memories in the tree, and nothing else of it goes."""
+"""An erasure removes everything of its memories from the tree, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree follows its memories: each that holds is in it once, and nothing else is."""
+"""The tree follows its memories: each valid memory is in it once, and nothing else is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def members(tenant) -> dict[str, UUID]:
 
 
 def topics(tenant) -> set[frozenset[str]]:
-    """The topics as sets of their memories."""
+    """Return the topics as sets of their memories."""
     by_topic: dict[UUID, set[str]] = {}
     for memory_id, topic in members(tenant).items():
         by_topic.setdefault(topic, set()).add(memory_id)
@@ -60,14 +60,14 @@ def check_whole(tenant) -> None:
 
 
 def shown(tenant) -> list[browse.NodeShown]:
-    """All nodes of the tree as they are shown, sessions before their topics."""
+    """Return all nodes of the tree as they are displayed, sessions before their topics."""
     sessions, _ = browse.list_nodes(tenant.scope, limit=100, now=timezone.now())
     below = browse.list_children(tenant.scope, sessions, now=timezone.now())
     return [node for one in sessions for node in (one, *below[one.id][0])]
 
 
 def words(tenant) -> str:
-    """All words that the tree shows."""
+    """Return all words that the tree displays."""
     return " ".join(" ".join([node.label, *(told.text for told in node.summary)]) for node in shown(tenant))
 
 
@@ -120,7 +120,7 @@ def test_what_leaves_takes_its_words_along(alice, two_topics, remember, grow_tre
     elif way == "edited":
         edit.edit(ACCESS, memory_id=UUID(gone), text="The stoneware kiln stands there.", reason="wrong", now=now)
     reset(alice, "s2")
-    # At once, whatever the worker does; and for good when it has been at it.
+    # The words are gone at once, whatever the worker does, and for good once it has run.
     assert "zeppelin" not in words(alice).lower() or way == "reset"
     grow_tree()
     if way == "reset":

@@ -1,4 +1,4 @@
-"""Budgets warn, refuse and hold also for those who call at once; work that may go on without a model does."""
+"""Budgets warn and refuse, also for simultaneous calls; work that can do without a model continues."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def budget(tenant: Any, **values: Any) -> None:
 
 
 def ask(tenant: Any, *, key_id: int | None = None, max_tokens: int = 50) -> list[str]:
-    """Ask the model for the tenant; the warnings that an answer would end with."""
+    """Ask the model for the tenant, and return the warnings that an answer would end with."""
     model = find_chat_model(ModelPurpose.ANSWER)
     assert model is not None
     who = caller.Caller("req-1", key_id)
@@ -55,7 +55,7 @@ def test_a_hard_budget_refuses_what_might_go_beyond_it_and_says_when_it_begins_a
     with pytest.raises(BudgetExceeded) as refused:
         ask(alice, max_tokens=100)
 
-    # 0.00015 are used; 5 tokens in and 100 out may cost 0.000061.
+    # The budget has used 0.00015; a call with 5 tokens in and 100 out may cost 0.000061.
     detail = refused.value.detail
     assert {name: detail[name] for name in ("budget", "unit", "period", "limit", "used", "reserved")} == {
         "budget": "namespace", "unit": "usd", "period": "month", "limit": 0.0002, "used": 0.00015, "reserved": 0.0,

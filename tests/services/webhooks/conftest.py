@@ -15,7 +15,7 @@ from tests.services.webhooks.receiver import Receiver, receiving
 
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
-    """A receiver that takes everything; loopback is allowed."""
+    """Start a receiver that accepts everything, and allow loopback."""
     settings.MEMOS_WEBHOOK_PRIVATE = True
     settings.MEMOS_WEBHOOK_SECONDS = 5.0
     with receiving() as one:

@@ -130,7 +130,7 @@ def test_odd_ways_to_write_loopback_are_refused() -> None:
 
 
 def test_the_connection_goes_to_what_was_judged(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """A name that answers otherwise the second time is not asked a second time."""
+    """The name is looked up once, since it could give another answer the second time."""
     settings.MEMOS_WEBHOOK_PRIVATE = True
     with receiving() as receiver:
         asked = answer_with(monkeypatch, ["127.0.0.1"], ["127.0.0.2"])

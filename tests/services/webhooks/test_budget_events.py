@@ -22,7 +22,7 @@ QUERY = {"namespace": "alice", "session_id": "s1", "query": "What does she drink
 
 @pytest.fixture
 def model(settings: Any) -> Iterator[Endpoint]:
-    """An embedding model behind an endpoint, which counts 7 tokens a text."""
+    """Start an embedding model behind an endpoint, which counts 7 tokens for each text."""
     with serving(embeds) as endpoint:
         settings.MEMOS_EMBEDDING_PROVIDER = "openai"
         settings.MEMOS_EMBEDDING_MODEL = "text-embedding-3-small"
@@ -51,7 +51,7 @@ def told(tenant: Any, **query: str) -> list[dict[str, Any]]:
 
 
 def check_data(event: dict[str, Any], expected: dict[str, Any], since: datetime) -> None:
-    """`since` is before the event; between it and now another month may begin."""
+    """Check the event's data; `since` is before the event, and a new month may begin between it and now."""
     data = dict(event["data"])
     resets_at = datetime.fromisoformat(data.pop("resets_at"))
     assert data == expected
@@ -92,7 +92,7 @@ def test_a_soft_limit_is_told_once_and_the_hard_one_after_it(alice, model, recei
     subscribe(alice, receiver.url(), types=["budget.reached"])
     set_budget(alice, soft_tokens=21)
     ingest(alice, "Green tea, no sugar.")
-    # A question that is asked again is not embedded again.
+    # A repeated question is not embedded again, so each one is different.
     answers = [alice.post("/v1/query", QUERY | {"query": f"tea or coffee {number}?"}) for number in range(5)]
     assert {one.status_code for one in answers} == {200}
     assert SOFT_BUDGET in answers[-1].json()["degraded"]

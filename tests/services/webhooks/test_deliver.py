@@ -1,4 +1,4 @@
-"""Deliveries to a real receiver: signed, retried, given up, and never with what their reader may not read."""
+"""Deliveries to a real receiver: signed, retried, given up, and never containing what their reader may not read."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ class TestLeases:
         with reach.across_namespaces():
             (lease,) = deliver.claim(limit=10, now=timezone.now())
             assert deliver.claim(limit=10, now=timezone.now()) == []
-        # It made the delivery, sent it, and was killed before it could keep what came of it.
+        # The worker made the delivery, sent it, and was killed before it could record the result.
         with reach.within(lease.namespace_id):
             deliver._publish(lease, now=timezone.now())
             deliver._send(the_webhook(), the_delivery(), b"{}", at=timezone.now())

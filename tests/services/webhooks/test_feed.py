@@ -1,4 +1,4 @@
-"""The feed: in order, without a gap, whatever commits when; and waiting for it holds nothing."""
+"""The feed: in order and without a gap, whatever order changes commit in; waiting for it occupies nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def a_subject(number: int) -> str:
 
 
 def follow(alice: Any, cursor: str, **query: str) -> tuple[list[str], str]:
-    """The memories of the changes after a cursor, and the next one."""
+    """Return the memories of the changes after a cursor, and the next cursor."""
     answer = alice.get("/v1/changes", namespace="alice", cursor=cursor, **query)
     assert answer.status_code == 200, answer.content
     body = answer.json()
@@ -196,7 +196,7 @@ class TestWaiting:
         assert follow(alice, body["next_cursor"])[0] == [memory_id]
 
     def test_who_waits_holds_no_connection(self, alice, bob):
-        """Ten wait, and one connection of the process looks for all of them."""
+        """Ten readers wait, and one connection of the process looks for all of them."""
         after = (feed.horizon(), events.NO_ID)
         before = connections_open()
         threads = [
@@ -246,9 +246,9 @@ def test_every_type_is_made_of_some_audit_event():
 
 
 def test_the_feed_is_read_from_its_index(alice, bob, remember):
-    """Among many events of others, as on a server in use: on a nearly empty table every index costs the same."""
+    """The namespace's events are among many others, since on a nearly empty table every index costs the same."""
     remember(alice, "The ferry leaves at nine.")
-    # The events lie below this horizon though the transaction that wrote them still runs.
+    # The events are below this horizon although the transaction that wrote them still runs.
     parameters = {
         "namespace_id": alice.scope.namespace_id, "xact": -1, "id": events.NO_ID, "horizon": feed.horizon() + 1_000_000,
         "sources": events.sources(()), "limit": 10,
