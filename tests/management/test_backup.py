@@ -152,7 +152,7 @@ class TestBackup:
         assert "audit events hold" in said
         left = {name: number for name, number in _counts().items() if name in counted}
         changed = {name for name in counted if left[name] != counted[name]}
-        # A question stored its pack, and the index changes are forgotten; nothing else changed.
+        # The question was asked after the restore, and the index changes are forgotten; nothing else changed.
         assert changed <= {"memory_contextpack", "memory_indexchange", "memory_posting", "memory_requestminute"}
         event = AuditLog.objects.across_namespaces().get(event_type="RESTORE")
         assert event.subject == path.name

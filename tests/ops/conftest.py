@@ -28,8 +28,8 @@ HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
 
 @dataclass(frozen=True)
 class World:
-    """A small world: `ids` are harbour's memories, oldest first; `hostile` is the last; `elsewhere` another
-    tenant's."""
+    """Two namespaces: `ids` are harbour's memories, oldest first, `hostile` the last one; `elsewhere` is the
+    bakery's."""
 
     harbour: Scope
     ids: list[uuid.UUID]

@@ -17,8 +17,7 @@ QUESTION = {"namespace": "alice", "query": "Where do I live, in Paris or Berlin?
 
 @pytest.fixture
 def moved(alice, remember) -> dict[str, Any]:
-    """Paris since May, Berlin since June; MemOS learned between `before` and `after` that the latter ended the
-    former."""
+    """Paris since May, Berlin since June; MemOS learned between `before` and `after` that Berlin ended Paris."""
     ids = {
         "paris": remember(alice, PARIS, speaker="Ann", occurred_at=MAY),
         "berlin": remember(alice, BERLIN, speaker="Ann", occurred_at=JUNE),

@@ -54,8 +54,7 @@ def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) ->
 
 
 def install_locked(tmp_path_factory: pytest.TempPathFactory, package: Path) -> Path:
-    """Install the packages of a `package.json` and its lock into a folder; skip the test if npm or registry is
-    missing."""
+    """Install the packages of a `package.json` and its lock into a folder; skip the test without npm or registry."""
     _need_node()
     folder = tmp_path_factory.mktemp("locked")
     for name in ("package.json", "package-lock.json"):

@@ -370,5 +370,5 @@ LAST = [
     "客人说不要放辣。",
 ]
 
-# Still read, though everything listed here is not.
+# Of all sentences listed here, the rules still read this one.
 STILL_READ = ["Leave out the horror."]

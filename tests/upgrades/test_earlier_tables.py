@@ -62,10 +62,10 @@ def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
     long, short, none = (remember(alice, text) for text in (LONG, "short", "has none"))
     MemoryVector.objects.across_namespaces().filter(memory_id=none).delete()
     try:
-        # At this migration a memory could not have several vectors.
+        # At this migration a memory could not have several vectors yet.
         call_command("migrate", "memory", "0005", verbosity=0)
         had_vectors = have_vectors()
-        # At this migration equal evaluations could be open side by side.
+        # At this migration equal evaluations could still be open side by side.
         call_command("migrate", "memory", "0010", verbosity=0)
         ids, expected = insert_evaluations()
     finally:

@@ -161,7 +161,7 @@ def test_a_job_that_is_broken_off_goes_on_in_the_namespace_that_it_made(everywhe
 
 
 class Killed(BaseException):
-    """Ends the process."""
+    """Ends the process in the middle of its work."""
 
 
 @pytest.mark.django_db

@@ -523,7 +523,7 @@ def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, mo
         finished(carry_out(asked))
 
         read_since = rows_read(cursor) - before
-    # Each holder reads each memory a few times. If every batch read all memories, there would be a million reads.
+    # Each holder reads each memory a few times; a loop of all memories in all would be a million reads.
     assert read_since < 500 * len(ids)
 
 

@@ -180,7 +180,7 @@ def test_an_id_that_two_have_names_the_first(alice, tmp_path):
 
 
 def test_what_names_a_turn_does_not_grow_with_its_pieces(tmp_path):
-    """A turn's name contained each piece of a text and each message, so a file of a few MB used gigabytes."""
+    """Each piece of a text and each message of a conversation repeats the name: a file of a few MB took gigabytes."""
     long = "word " * 100_000
     kept = read(write(tmp_path, [{"conversations_memory": long}]))
     assert len(kept) == 25

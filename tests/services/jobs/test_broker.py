@@ -1,4 +1,4 @@
-"""A cluster carries out only jobs of its priority, and thousands of jobs of one namespace do not delay another's
+"""A cluster carries out only jobs of its priority, and thousands of jobs in one namespace do not delay another's
 first."""
 
 from __future__ import annotations

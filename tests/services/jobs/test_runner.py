@@ -1,5 +1,4 @@
-"""A job's run: it is claimed once, its heartbeat goes on, its failures are kept, and after a kill it resumes or
-fails."""
+"""A job's run: it is claimed once, its heart beats, its failures are kept, and after a kill it resumes or fails."""
 
 from __future__ import annotations
 

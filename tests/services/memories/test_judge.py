@@ -89,8 +89,7 @@ def _near(monkeypatch) -> None:
 
 @pytest.fixture
 def told(alice, remember, endpoint) -> tuple[uuid.UUID, uuid.UUID]:
-    """Remember an older memory and a newer one that probably gives a new value: they are linked, and nothing is
-    retired."""
+    """Remember an older memory and a newer one that probably gives a new value: they are linked, none is retired."""
     ids = tell(alice, remember, OLD)
     assert list(MemoryLink.objects.across_namespaces().values_list("kind", flat=True)) == ["supersedes"]
     assert Memory.objects.across_namespaces().get(pk=ids[0]).retired_spans == []

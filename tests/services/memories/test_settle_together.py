@@ -1,5 +1,4 @@
-"""Simultaneous runs that compare new turns with earlier ones: each turn once, and no run waits for another's
-namespace."""
+"""Simultaneous runs compare new turns with earlier ones: each turn once, and no run waits for another's namespace."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Uses are counted in the background, each once; importance follows the known uses, but never changes a person's
-value."""
+"""Uses are counted in the background, each once; importance follows the known uses, but never replaces a person's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Preferences shown by choices: one choice shows none, words or newer choices end them, and they go with their
-turns."""
+"""Preferences shown by choices: one choice shows none; words or newer choices end them; they go with their turns."""
 
 from __future__ import annotations
 
