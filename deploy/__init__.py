@@ -1,1 +1,1 @@
-"""What runs inside the containers besides MemOS itself."""
+"""Programs that run inside the containers besides MemOS itself."""

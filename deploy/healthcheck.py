@@ -1,4 +1,4 @@
-"""Health of a container, as an exit status: `python -m deploy.healthcheck web|worker`."""
+"""Reports the health of a container by its exit status: `python -m deploy.healthcheck web|worker`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ READY_PATH = "/health/ready"
 
 
 def check_web() -> None:
-    """Raises unless the web server answers that it and what it needs are ready."""
-    # A proxy that the environment names is for the way out, not for this container.
+    """Raise unless the web server answers that it and the services it needs are ready."""
+    # A proxy from the environment is for outgoing requests, not for this container.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     opener.open(f"http://127.0.0.1:{os.environ.get('MEMOS_PORT') or 8000}{READY_PATH}", timeout=5).close()
 
 
 def check_worker() -> None:
-    """Raises unless this container's worker has reported itself to Redis in the last three seconds."""
+    """Raise unless this container's worker has reported to Redis in the last three seconds."""
     from django_q.brokers import Broker  # noqa: PLC0415 - reads the settings
     from django_q.status import Stat  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def make_secrets(folder: Path, environment: Mapping[str, str], owner: str | None = None) -> None:
-    """Makes what is missing in `folder`; only `owner` (default: who runs this) may read it."""
+    """Write the missing secrets into `folder`, readable only by `owner` (default: the current user)."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     password = _read(folder / "postgres_password") or secrets.token_urlsafe(32)
@@ -48,7 +48,7 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, value: str, owner: str | None) -> None:
-    """Replaces the file at once: services that are running may read it at any time."""
+    """Replace the file atomically, because running services may read it at any time."""
     scratch = path.with_name(f".{path.name}.tmp")
     scratch.unlink(missing_ok=True)
     with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400), "w", encoding="utf-8") as out:

@@ -1,4 +1,4 @@
-"""Whom the console is opened to, and what each member of staff reaches in it."""
+"""Determines who may open the console, and what each member of staff reaches in it."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ Staff = AbstractUser | AnonymousUser
 
 VIEW_CONSOLE = "ops.view_console"
 
-# What stands in the place of words that this member of staff may not read.
+# Replaces text that this member of staff may not read.
 MASK = "•••"
 
-# The audit log keeps an actor's name in so many characters.
+# Maximum length of an actor's name in the audit log.
 MAX_ACTOR_CHARS = 150
 
 
 def staff_actor(request: HttpRequest) -> str:
-    """The name under which the audit log keeps what this member of staff does."""
+    """Return the name under which the audit log records this member of staff."""
     return actor_of(request.user)
 
 
 def actor_of(user: Staff) -> str:
-    """The name of a member of staff in the audit log: nobody else's, also where it is too long and cut."""
+    """Return the unique name of a member of staff in the audit log. Long names are cut and end with a digest."""
     name = f"staff:{user.get_username()}"
     if len(name) <= MAX_ACTOR_CHARS:
         return name
-    # A tilde is in no user's name.
+    # User names cannot contain a tilde.
     digest = f"~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return name[: MAX_ACTOR_CHARS - len(digest)] + digest
 
 
 def reaches_all(user: Staff) -> bool:
-    """Whether every namespace is this user's, without a grant for each."""
+    """Return whether the user reaches every namespace without grants."""
     return user.has_perm("ops.all_namespaces")
 
 
 def staff_access(request: HttpRequest) -> Access:
-    """The namespaces granted to this member of staff; what they may do there is a matter of Django's permissions.
+    """Return the namespaces granted to this member of staff, by default none. Looked up once per request.
 
-    Looked up once a request. Without a grant it reaches none.
+    Django's permissions govern what they may do there.
     """
     kept: Access | None = getattr(request, "_staff_access", None)
     if kept is None:
@@ -62,7 +62,7 @@ def staff_access(request: HttpRequest) -> Access:
 
 
 def access_of(user: Staff) -> Access:
-    """What a member of staff reaches at this moment, for work that goes on after the request."""
+    """Return what a member of staff reaches at this moment, for work that continues after the request."""
     actor = actor_of(user)
     if not (user.is_active and user.is_staff):
         return Access(actor=actor)
@@ -76,18 +76,18 @@ def access_of(user: Staff) -> Access:
 
 
 def reads_text(request: HttpRequest) -> bool:
-    """Whether this member of staff may read what memories say; to others it is masked."""
+    """Return whether this member of staff may read the text of memories. Others see it masked."""
     return request.user.has_perm("ops.view_memory_text")
 
 
-# Details of audit events that hold what people typed or named, wherever they stand in them.
+# Details of audit events, at any depth, that contain what people typed or named.
 TYPED_DETAILS = frozenset(
     "reason note notes title source speaker name names label document document_id text question tags aliases".split()
 )
 
 
 def mask_details(details: Any) -> Any:
-    """The details of an event for who may not read texts: typed words and names are masked, counts and ids stay."""
+    """Mask typed words and names in an event's details, for users who may not read texts. Counts and ids stay."""
     if isinstance(details, dict):
         return {
             name: (MASK if value else value) if name in TYPED_DETAILS else mask_details(value)
@@ -99,14 +99,14 @@ def mask_details(details: Any) -> Any:
 
 
 def request_id(request: HttpRequest) -> str:
-    """The request's id, so that audit events and log lines can be joined."""
+    """Return the request's id, which audit events and log lines share."""
     return str(getattr(request, "request_id", ""))
 
 
 def find_chosen_namespace(request: HttpRequest) -> Namespace | None:
-    """The namespace that the address names (`?ns=`), None without one.
+    """Return the namespace in the address (`?ns=`), or None. Looked up once per request.
 
-    Raises Http404 for one out of reach, as for one that does not exist. Looked up once a request.
+    Raises Http404 for a namespace out of reach, as for one that does not exist.
     """
     name = request.GET.get("ns", "")
     if not name:
@@ -121,19 +121,19 @@ def find_chosen_namespace(request: HttpRequest) -> Namespace | None:
 
 
 def reachable_namespaces(request: HttpRequest) -> QuerySet[Namespace]:
-    """The namespaces of this member of staff, by name."""
+    """Return the namespaces of this member of staff, by name."""
     access = staff_access(request)
     rows = Namespace.objects.order_by("name")
     return rows if access.all_namespaces else rows.filter(pk__in=access.namespace_ids)
 
 
 def scope_in(request: HttpRequest, namespace: Namespace) -> Scope:
-    """One namespace that this member of staff reaches, for the services that take one."""
+    """Return the scope of a namespace that this member of staff reaches."""
     return Scope(namespace.pk, namespace.name, staff_actor(request), request_id(request))
 
 
 def page_access(request: HttpRequest) -> Access:
-    """What a page shows: the chosen namespace, else all that are reached. Raises Http404 as `find_chosen_namespace`."""
+    """Return access to the chosen namespace, else to all reachable ones. Raises Http404 if it is out of reach."""
     access, chosen = staff_access(request), find_chosen_namespace(request)
     if chosen is None:
         return access
@@ -141,6 +141,6 @@ def page_access(request: HttpRequest) -> Access:
 
 
 def permission_title(permission: str) -> str:
-    """What a permission allows, in the words that Django's admin lists it by; its code where there are none."""
+    """Return the title of a permission in Django's admin, or its code if it has none."""
     titles = {f"ops.{code}": title for code, title in StaffGrant._meta.permissions}
     return str(titles.get(permission, permission))

@@ -1,7 +1,7 @@
-"""Carries out what staff do to many memories at once, batch by batch through the services, and takes it back.
+"""Carries out bulk actions of staff, batch by batch through the services, and undoes them.
 
-Each batch and what it changed are kept in one transaction, so a run that broke off goes on where it ended, and undoing
-knows exactly what to take back. Namespaces and permissions are looked up when it runs, not when it was asked for.
+Each batch is recorded in the transaction that applies it, so that an interrupted action resumes where it ended, and
+undo knows exactly what to revert. Namespaces and permissions are checked when it runs, not only when it was requested.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memory.types import Access, Scope
 from ops.access import access_of
 from ops.models import BulkAction, BulkState, BulkVerb
 
-# More than these go to a worker, and the page shows how far it is.
+# Larger actions go to a worker, and the page shows the progress.
 INLINE = 200
 MAX_SELECTED = 10_000
 BATCH = 100
@@ -41,14 +41,14 @@ Changed = dict[uuid.UUID, Any]
 
 
 def may(user: User, verb: str) -> bool:
-    """Whether the user may do that; where is a matter of their namespaces."""
+    """Return whether the user may do this. Where they may do it depends on their namespaces."""
     return bool(user.is_active and user.is_staff and user.has_perm(PERMISSIONS.get(BulkVerb(verb), DEFAULT_PERMISSION)))
 
 
 def start(
     user: User, *, verb: BulkVerb, memory_ids: Sequence[uuid.UUID], parameters: dict[str, Any], now: datetime
 ) -> BulkAction:
-    """Takes down what is wanted, and does it: at once, or by a worker when it is of more than INLINE memories.
+    """Record an action and run it: at once, or by a worker if it is for more than INLINE memories.
 
     Raises Forbidden, InvalidInput.
     """
@@ -72,7 +72,7 @@ def start(
 
 
 def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
-    """Does what is left of the action; one that is over stays as it is."""
+    """Run the rest of the action. A finished action is not changed."""
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state not in (BulkState.QUEUED, BulkState.RUNNING):
         return action
@@ -80,7 +80,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     total = len(action.memory_ids)
     while action.position < total:
         batch = action.memory_ids[action.position : action.position + BATCH]
-        # Embedding must not hold a transaction open; done twice, it changes nothing.
+        # Embedding must not keep a transaction open; running it twice changes nothing.
         with nullcontext() if action.verb == BulkVerb.REEMBED else transaction.atomic():
             try:
                 with reach.within_access(access):
@@ -107,7 +107,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
 
 
 def ask_to_undo(action: BulkAction, user: User, *, now: datetime) -> BulkAction:
-    """Takes the action back, at once or by a worker. Raises Forbidden, and Conflict when it is too late."""
+    """Undo the action, at once or by a worker. Raises Forbidden, and Conflict if it is too late."""
     if action.user_id != user.pk or not may(user, action.verb):
         raise Forbidden("Only the person who did it can undo it.")
     with transaction.atomic():
@@ -123,7 +123,7 @@ def ask_to_undo(action: BulkAction, user: User, *, now: datetime) -> BulkAction:
 
 
 def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
-    """Takes back what is left to take back of an action that is being undone."""
+    """Revert the rest of an action that is being undone."""
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state != BulkState.UNDOING:
         return action
@@ -141,7 +141,7 @@ def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
 
 
 def _note(action: BulkAction, count: int, **values: Any) -> None:
-    """Keeps how far the action is. Raises Conflict when another worker has taken it over, which undoes the batch."""
+    """Record the progress. Raises Conflict if another worker has taken over, which rolls back the batch."""
     rows = BulkAction.objects.filter(pk=action.pk, position=action.position)
     if not rows.update(position=action.position + count, **values):
         raise Conflict("Another worker carries this action out.")
@@ -149,7 +149,7 @@ def _note(action: BulkAction, count: int, **values: Any) -> None:
 
 
 def _check_access(action: BulkAction) -> Access:
-    """What the one who asked reaches at this moment. Raises Forbidden when the permission was taken away."""
+    """Return what the requester reaches now. Raises Forbidden if they have lost the permission."""
     if not may(action.user, action.verb):
         raise Forbidden("Who asked for it may not do it any more.")
     return access_of(action.user)
@@ -195,7 +195,7 @@ def _tag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: date
 
 
 def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
-    """Asks for an erasure in each namespace; the erasures are jobs of their own, with receipts."""
+    """Request an erasure in each namespace. Erasures are separate jobs, with receipts."""
     rows = Memory.objects.reachable_by(access).filter(pk__in=ids)
     of_namespace: dict[tuple[int, str], list[uuid.UUID]] = {}
     for namespace_id, name, identity in rows.values_list("namespace_id", "namespace__name", "pk"):
@@ -234,7 +234,7 @@ def _undone(verb: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _unrestore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
-    # An action of before memories were restored in other ways, too, tells only which.
+    # Actions recorded before there were several ways to restore name the memories only.
     done = {identity: action.changed[str(identity)] or {"archived": True} for identity in ids}
     reason = _reason(action, undone=True)
     restore.undo_restore(access, done=done, reason=reason, now=now, request_id=str(action.pk))

@@ -1,6 +1,6 @@
-"""A chart's numbers as a file: the page's own address with `csv=` and the chart's name answers with them.
+"""Serves the numbers of a chart as a file, at the page's own address with the chart's name in `csv=`.
 
-So the file holds exactly what the page has drawn, for the same filters and within the same permissions.
+The file therefore has exactly what the page draws, with the same filters and permissions.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Chart = LineChart | Histogram | BarChart | StackedBar
 
 
 def chart_file(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse:
-    """The file of the chart that the address names. Raises Http404 where the page draws no such chart."""
+    """Return the file of the chart in the address. Raises Http404 if the page draws no such chart."""
     wanted = request.GET[PARAMETER]
     found = next((one for one in charts if one is not None and _name(one) == wanted), None)
     if found is None:
         raise Http404("The page draws no such chart.")
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="memos-{wanted}.csv"'
-    # The mark by which spreadsheets know UTF-8.
+    # The byte order mark tells spreadsheets that the file is UTF-8.
     response.write("\ufeff")
     csv.writer(response).writerows(_rows(found))
     return response
 
 
 def _name(chart: Chart) -> str:
-    """The name that its own link gives it."""
+    """Return the chart's name in its own link."""
     return QueryDict(chart.csv.partition("?")[2]).get(PARAMETER, "")
 
 

@@ -1,8 +1,8 @@
-"""Charts as plain values that templates draw as SVG: no script, no library, one table behind each.
+"""Charts as plain values that templates draw as SVG, without scripts and libraries. Each has a table with its data.
 
 A drawing is stretched to its box (`preserveAspectRatio="none"`, strokes do not scale) and has no text in it: labels are
-HTML beside it, so they stay readable on a phone. Coordinates are in the box of WIDTH × HEIGHT, from the upper left.
-`tone` is a colour's name: blue, orange, green, purple, amber, grey, good, weak, bad. A value None is a gap.
+HTML next to it, so that they stay readable on a phone. Coordinates are in the box of WIDTH × HEIGHT, from the upper
+left. `tone` is a colour's name: blue, orange, green, purple, amber, grey, good, weak, bad. The value None is a gap.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Format = Callable[[float], str]
 
 
 def plain(value: float) -> str:
-    """A number as charts write it: thousands set apart; below ten with a decimal place, below one with two digits."""
+    """Format a number: with thousands separators; below ten with one decimal, below one with two significant digits."""
     if value == int(value) or abs(value) >= 10:
         return f"{value:,.0f}"
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 def milliseconds(value: float | None) -> str:
-    """A span in milliseconds, below ten with a decimal place, in seconds from 1,000; – for None."""
+    """Format milliseconds: below ten with one decimal, from 1,000 in seconds, and – for None."""
     if value is None:
         return "–"
     return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
@@ -35,7 +35,7 @@ def milliseconds(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: its values, one for each label. `dashed` tells lines apart without colour."""
+    """A line of a chart with a value for each label. `dashed` distinguishes lines without colour."""
 
     title: Words
     values: Sequence[Value]
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class HoverStrip:
-    """An invisible strip over one moment that says its values."""
+    """An invisible strip over one moment that shows its values on hover."""
 
     x: str
     width: str
@@ -66,9 +66,10 @@ class HoverStrip:
 
 @dataclass(frozen=True, slots=True)
 class LineChart:
-    """`ticks` from the top down; `marks` are the labels below, from the left; `rows` are the table: label, values.
+    """A chart with lines.
 
-    `keys` and `values` are the same table for a file: labels in full, and numbers.
+    `ticks` are from the top down; `marks` are the labels below, from the left; `rows` are the table of label and
+    values. `keys` and `values` are the same table for a file, with full labels and plain numbers.
     """
 
     template = "ops/charts/line.html"
@@ -89,7 +90,7 @@ class LineChart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its extent in percent of the longest, what it counts and where its rows are."""
+    """A bar: its length in percent of the longest, its value, and a link to the rows that it counts."""
 
     label: Words
     value: float
@@ -101,7 +102,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars that lie, with their labels at their side."""
+    """A chart with horizontal bars and their labels."""
 
     template = "ops/charts/bars.html"
     title: Words
@@ -112,7 +113,7 @@ class BarChart:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One part of a whole, as it is handed to `stacked`."""
+    """A part of a whole, as input of a chart."""
 
     label: Words
     value: float
@@ -122,7 +123,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part as it is drawn: where it begins and how wide it is, in percent of the whole."""
+    """A part as it is drawn: its position and width in percent of the whole."""
 
     label: Words
     value: float
@@ -136,7 +137,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class StackedBar:
-    """One bar of parts with its legend."""
+    """A bar of parts with a legend."""
 
     template = "ops/charts/stacked.html"
     title: Words
@@ -148,7 +149,7 @@ class StackedBar:
 
 @dataclass(frozen=True, slots=True)
 class HistogramColumn:
-    """A column of a histogram, in the box of WIDTH × HEIGHT. `key` is its label in full, for a file."""
+    """A column of a histogram, in the box of WIDTH × HEIGHT. `key` is the full label, for a file."""
 
     label: str
     shown: str
@@ -176,13 +177,13 @@ class Histogram:
 
     @property
     def linked(self) -> bool:
-        """Whether columns lead somewhere: then the picture is a group of links."""
+        """Return whether columns have links, so that the picture is drawn as a group of links."""
         return any(column.link for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A line without axes: the shape of a number's past, for a tile. It says nothing that the tile does not."""
+    """A line without axes for a tile, which shows the history of its number. It only decorates the tile."""
 
     template = "ops/charts/spark.html"
     path: str
@@ -202,9 +203,10 @@ def line_chart(
     filled: bool = False,
     csv: str = "",
 ) -> LineChart:
-    """Lines over `labels` (moments, from the left), on one axis that begins at 0; `filled` draws areas below them.
+    """Build a chart of lines over `labels` (moments, from the left) with an axis from 0. `filled` draws areas below
+    them.
 
-    `keys` are the labels in full, for the file that `csv` leads to (`ops.chart_files`).
+    `keys` are the full labels, for the file at `csv` (`ops.chart_files`).
     """
     values = [value for one in series for value in one.values if value is not None]
     top = nice_top(max(values, default=0.0))
@@ -239,7 +241,7 @@ def line_chart(
 def bar_chart(
     title: Words, bars: Sequence[Slice], *, description: Words = "", show: Format = plain, csv: str = ""
 ) -> BarChart:
-    """One bar for each part; the longest fills the width."""
+    """Build a chart with a bar for each part; the longest fills the width."""
     longest = max((bar.value for bar in bars), default=0.0) or 1.0
     drawn = [
         Bar(bar.label, bar.value, show(bar.value), bar.tone, f"{max(0.0, bar.value) / longest:.2%}", bar.link)
@@ -251,7 +253,7 @@ def bar_chart(
 def bar_of_parts(
     title: Words, parts: Sequence[Slice], *, description: Words = "", show: Format = plain, csv: str = ""
 ) -> StackedBar:
-    """The parts of one whole in one bar; parts of nothing are in the legend only."""
+    """Build a bar from the parts of a whole. Empty parts are in the legend only."""
     whole = sum(max(0.0, part.value) for part in parts)
     segments, begun = [], 0.0
     for part in parts:
@@ -279,9 +281,9 @@ def histogram(
     keys: Sequence[str] = (),
     csv: str = "",
 ) -> Histogram:
-    """Columns side by side: how many in each bucket. `header` names what is counted; `links` lead to each bucket.
+    """Build a histogram. `header` is the title of the counts; `links` lead to the rows of each column.
 
-    `keys` are the labels in full, for the file that `csv` leads to (`ops.chart_files`).
+    `keys` are the full labels, for the file at `csv` (`ops.chart_files`).
     """
     top = nice_top(max(values, default=0.0))
     step = WIDTH / max(1, len(values))
@@ -314,7 +316,7 @@ def histogram(
 
 
 def sparkline(values: Sequence[Value], *, tone: str = "blue") -> Sparkline | None:
-    """None where there is no shape to show: fewer than two values, or all of them nothing."""
+    """Build a sparkline, or None if there is no shape: fewer than two values, or only zeros."""
     if sum(value is not None for value in values) < 2 or not any(values):
         return None
     top = max(float(value) for value in values if value is not None) or 1.0
@@ -323,7 +325,7 @@ def sparkline(values: Sequence[Value], *, tone: str = "blue") -> Sparkline | Non
 
 
 def nice_top(value: float) -> float:
-    """The upper end of an axis: the next of 1, 2, 2.5, 5 × 10ⁿ; 1 for nothing."""
+    """Return the upper end of an axis: the next of 1, 2, 2.5, 5 × 10ⁿ, or 1 for 0."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -351,7 +353,7 @@ def _line(series: Series, top: float, count: int) -> Line:
 
 
 def _marks(labels: Sequence[str]) -> list[str]:
-    """At most five of the labels, evenly apart, the first and the last among them."""
+    """Return at most five of the labels at even intervals, including the first and the last."""
     if len(labels) <= 5:
         return list(labels)
     last = len(labels) - 1

@@ -10,17 +10,16 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-# Longer texts are not compared word by word: that would cost seconds.
+# Longer texts are not compared by word, which would take seconds.
 MAX_WORDS = 2_000
 ALIKE = 0.5
 _PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
 
 
 def difference(former: str, new: str) -> SafeString:
-    """Compares a text word by word (characters, where it is Chinese): removed words are struck out, added ones are
-    marked.
+    """Compare a text by words (Chinese by characters): removed ones are struck out, added ones are marked.
 
-    Texts that have less than half of their words in common are not compared: the new one is shown as it is.
+    Texts that share less than half of their words are not compared: the new one is shown as it is.
     """
     old, present = _PARTS.findall(former), _PARTS.findall(new)
     compared = difflib.SequenceMatcher(None, old, present, autojunk=False)
@@ -39,9 +38,9 @@ def difference(former: str, new: str) -> SafeString:
 
 
 def mark_differences(one: str, other: str) -> tuple[SafeString, SafeString]:
-    """Returns both texts, each with the words marked that the other does not have at that place.
+    """Return both texts, each with the words marked that the other lacks at that place.
 
-    Nothing is marked in texts that `difference` does not compare.
+    Nothing is marked in texts that `difference` would not compare.
     """
     own, others = _PARTS.findall(one), _PARTS.findall(other)
     compared = difflib.SequenceMatcher(None, own, others, autojunk=False)

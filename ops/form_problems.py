@@ -1,4 +1,4 @@
-"""Refusals of services beside the fields of the form that they are about."""
+"""Shows errors of services next to the form fields that they concern."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ FormProblems = dict[str, str]
 
 
 def place_problem(error: MemosError, **fields: str) -> FormProblems:
-    """What was refused, by the form's field; "" where it is about none of them.
+    """Return the error by the form's field, or under "" if it concerns none of them.
 
-    `fields` are the form's names of the fields that the service names.
+    `fields` maps the service's field names to those of the form.
     """
     detail = error.detail if isinstance(error.detail, dict) else {}
     return {fields.get(str(detail.get("field", "")), ""): error.message}

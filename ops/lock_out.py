@@ -1,4 +1,4 @@
-"""What a locked-out account or address is answered: that it is locked, and when it opens again."""
+"""Answers a locked-out account or address with the time when it opens again."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ACTOR = "sign-in"
 def respond_locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Mapping[str, Any] | None
 ) -> HttpResponse:
-    """django-axes' AXES_LOCKOUT_CALLABLE. Says the same whether there is such an account or not."""
+    """Answer a lockout, as django-axes' AXES_LOCKOUT_CALLABLE, without revealing whether the account exists."""
     now = timezone.now()
     name = get_client_username(request, credentials) or ""
     address = request.axes_ip_address  # type: ignore[attr-defined]
     opens = max(_opens({"username": name}, now=now), _opens({"ip_address": address}, now=now))
-    # Set by the failure that locked it, not by the tries after it.
+    # axes sets this for the failure that locks the account, not for later attempts.
     if request.axes_failures_since_start is not None:  # type: ignore[attr-defined]
         _note(request, name, address, opens, now=now)
     minutes = max(1, math.ceil((opens - now).total_seconds() / 60))
@@ -56,7 +56,7 @@ def respond_locked_out(
 
 
 def _opens(of: Mapping[str, str], *, now: datetime) -> datetime:
-    """When so many of the failures have run out that fewer than the limit count; `now` where it is open."""
+    """Return when enough failures have expired to get below the limit, or `now` if it is not locked."""
     kept = settings.AXES_COOLOFF_TIME
     rows = AccessAttempt.objects.filter(**of, attempt_time__gte=now - kept).order_by("attempt_time")
     counted = list(rows.values_list("attempt_time", "failures_since_start"))
@@ -69,7 +69,7 @@ def _opens(of: Mapping[str, str], *, now: datetime) -> datetime:
 
 
 def _note(request: HttpRequest, name: str, address: str, opens: datetime, *, now: datetime) -> None:
-    """The account by its name, if there is one: what else was typed (a password, at times) by a keyed hash only."""
+    """Audit the lockout. A name without an account, which may be a password, is stored only as a keyed hash."""
     known = User.objects.filter(username=name).exists()
     digest = hmac.new(settings.MEMOS_KEY_PEPPER.encode(), f"sign-in:{name}".encode(), hashlib.sha256).hexdigest()
     note_account(

@@ -1,4 +1,4 @@
-"""The logins of staff: where an account is signed in, and its end, here or everywhere."""
+"""The logins of staff: where an account is signed in, and signing it out here or everywhere."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from django.utils.crypto import salted_hmac
 from ops.models import StaffSession
 from ops.sign_in import SEEN, SessionStore
 
-# A visit is written down anew when the last one was so long ago.
+# A visit is recorded again only after this time.
 SEEN_EVERY = timedelta(minutes=10)
 BROWSER_CHARS = 200
 
 
 def address_of(request: HttpRequest) -> str:
-    """The address that a request comes from: the connection's, or what the nearest MEMOS_PROXIES proxies say.
+    """Return the client's address: that of the connection, or what the nearest MEMOS_PROXIES proxies report.
 
-    Of `X-Forwarded-For` only the entries count that one's own proxies added, at its end; the rest anybody may write.
+    Only the last entries of `X-Forwarded-For` come from trusted proxies; anyone can send the others.
     """
     direct = str(request.META.get("REMOTE_ADDR") or "")
     if not settings.MEMOS_PROXIES:
@@ -37,7 +37,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def note_visit(request: HttpRequest, *, now: datetime) -> None:
-    """Keeps in the session when and from where it was seen, at most every SEEN_EVERY."""
+    """Record in the session when and from where it was seen, at most every SEEN_EVERY."""
     former: Mapping[str, Any] = request.session.get(SEEN) or {}
     if former and now - datetime.fromisoformat(former["at"]) < SEEN_EVERY:
         return
@@ -50,12 +50,12 @@ def note_visit(request: HttpRequest, *, now: datetime) -> None:
 
 
 def logins_of(user: User, *, now: datetime) -> QuerySet[StaffSession]:
-    """The logins of an account that have not run out, the latest seen first."""
+    """Return the unexpired logins of an account, the latest seen first."""
     return StaffSession.objects.filter(user=user, expire_date__gt=now).order_by("-seen_at", "session_key")
 
 
 def end_logins(user: User, *, but: str = "", only: str = "") -> int:
-    """Ends the logins of an account: all, all `but` one, or `only` one, by their session's key; how many ended."""
+    """End the logins of an account: all, all `but` one, or `only` one, by session key. Returns their number."""
     rows = StaffSession.objects.filter(user=user)
     rows = rows.filter(session_key=only) if only else rows.exclude(session_key=but)
     keys = list(rows.values_list("session_key", flat=True))
@@ -65,5 +65,5 @@ def end_logins(user: User, *, but: str = "", only: str = "") -> int:
 
 
 def mark_of(login: StaffSession) -> str:
-    """What a page calls a login. The session's key itself is a secret: who knows it is signed in."""
+    """Return an identifier of a login for pages. The session key itself is secret, because it signs its bearer in."""
     return salted_hmac("ops.logins", login.session_key).hexdigest()[:16]

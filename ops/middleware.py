@@ -1,4 +1,4 @@
-"""What every page of staff passes: the visit is noted, and a second factor is asked for where it must be."""
+"""Records visits of staff pages, and requires a second factor where it is mandatory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from django_otp import DEVICE_ID_SESSION_KEY
 from ops.logins import note_visit
 
 PAGES = ("/ops/", "/admin/")
-# Where one sets a second factor up, and leaves.
+# Pages for setting up a second factor and for logging out.
 OPEN_WITHOUT = ("/ops/account/", "/ops/language/", "/admin/logout/", "/admin/login/", "/admin/jsi18n/")
 
 
 class StaffLoginMiddleware:
-    """Looks at the session only, which every page reads anyway: a poll costs nothing more."""
+    """Reads only the session, which every page reads anyway, so that polling gets no more expensive."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,7 +34,7 @@ class StaffLoginMiddleware:
 
     @staticmethod
     def _must_set_up(request: HttpRequest) -> bool:
-        """Who has a second factor signed in by it; a login without one is of somebody who has none yet."""
+        """Return whether the user has to set up a second factor: a login without one means that they have none."""
         return (
             settings.MEMOS_STAFF_SECOND_FACTOR == "required"
             and DEVICE_ID_SESSION_KEY not in request.session

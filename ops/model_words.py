@@ -1,7 +1,7 @@
-"""What the admin calls models, fields and their values, marked for translation.
+"""Names of models, fields and their values in the admin, marked for translation.
 
-Models say it in English and know nothing of languages. What is listed here is collected into the catalogue;
-`translate_models` has Django look it up when it shows it. Migrations and permissions keep the English.
+Models have English names and do not depend on translation. The names listed here are collected into the catalogue;
+`translate_models` makes Django translate them on display. Migrations and permissions keep the English names.
 """
 
 from __future__ import annotations
@@ -454,16 +454,16 @@ KINDS_AND_REFUSALS_OF_FILES = (
 
 
 def translate_models() -> None:
-    """To be called before forms are made of the models."""
+    """Mark the names of all models for translation. Call this before forms are made of the models."""
     for label in APPS:
         config = apps.get_app_config(label)
         config.verbose_name = gettext_lazy(str(config.verbose_name))
         if label == "django_q":
-            # It has a catalogue of its own.
+            # django-q has a catalogue itself.
             continue
         for model in config.get_models():
             options = model._meta
-            # Django's own plural is put together when it is shown.
+            # Django builds its default plural on display, so str() makes it constant.
             options.verbose_name_plural = gettext_lazy(str(options.verbose_name_plural))
             options.verbose_name = _later(options.verbose_name)
             for field in (*options.fields, *options.many_to_many):
@@ -478,7 +478,7 @@ def _translate(field: Field) -> None:
 
 
 def value_word(title: Words) -> Words:
-    """A value's title, which may be said otherwise than the same word elsewhere."""
+    """Return a value's title, which may be translated differently from the same word elsewhere."""
     return title if isinstance(title, Promise) else pgettext_lazy("value", title)
 
 

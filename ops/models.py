@@ -1,4 +1,4 @@
-"""What the console keeps of its own: which namespaces staff reach, their saved views, and what they did in bulk."""
+"""The console's own data: namespaces granted to staff, saved views, login sessions, and bulk actions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ UNDO_FOR = timedelta(minutes=10)
 
 
 class StaffGrant(models.Model):
-    """One namespace that a member of staff reaches. Without a grant, staff reach none (superusers reach all).
+    """A namespace granted to a member of staff. Without grants, staff reach none (superusers reach all).
 
-    The permissions of the console, which Django's admin grants to staff and groups by name, hang on this model.
+    The permissions of the console, which Django's admin grants to staff and groups, are defined on this model.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -48,7 +48,7 @@ class StaffGrant(models.Model):
 
 
 class SavedView(models.Model):
-    """A list with its filters under a name: one member's own, or shared with all staff who may open the list."""
+    """Named filters of a list: a user's own, or shared with all staff who may open the list."""
 
     id = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
@@ -73,9 +73,9 @@ class SavedView(models.Model):
 
 
 class StaffSession(AbstractBaseSession):
-    """A login of a member of staff: Django's session, with whose it is and where it was seen last.
+    """A login of a member of staff: Django's session, with its user and where it was last seen.
 
-    The address and the browser are what the browser's latest visit said, kept so that people recognise their own.
+    The address and the browser are those of the latest visit, so that people recognise their own logins.
     """
 
     user = models.ForeignKey(
@@ -98,7 +98,7 @@ class StaffSession(AbstractBaseSession):
 
 
 class BulkVerb(models.TextChoices):
-    """What can be done to many memories at once; `UNDOABLE` names those that can be taken back."""
+    """Bulk actions on memories. `UNDOABLE` lists the reversible ones."""
 
     ARCHIVE = "archive", _("archive")
     RESTORE = "restore", _("restore")
@@ -120,11 +120,10 @@ class BulkState(models.TextChoices):
 
 
 class BulkAction(models.Model):
-    """What one member of staff did to many memories: what was chosen, how far it is, and what exactly it changed.
+    """A bulk action of a member of staff: the selected memories, the progress, and exactly what it changed.
 
-    `changed` maps the id of each memory that it changed to what undoing needs to know of it; it holds ids and tags,
-    never what a memory says. `position` is how many of `memory_ids` are done (while undoing: undone). The id is also
-    the request id of its audit events.
+    `changed` maps the id of each changed memory to what undo needs; it has ids and tags, never text. `position` is how
+    many of `memory_ids` are done (while undoing: undone). The id is also the request id of its audit events.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -150,7 +149,7 @@ class BulkAction(models.Model):
 
     @property
     def undo_until(self) -> datetime | None:
-        """Until when it can be taken back; None: it cannot be, or there is nothing to take back."""
+        """Return until when it can be undone, or None if it cannot be."""
         if (
             self.verb not in UNDOABLE
             or self.state != BulkState.DONE

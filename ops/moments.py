@@ -1,4 +1,4 @@
-"""Moments that stand in an address."""
+"""Parses moments in addresses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzin
 
 
 def read_moment(text: str, *, zone_needed: bool = True) -> datetime:
-    """A moment in ISO 8601, in UTC. Raises ValueError for one without its zone, unless that may be UTC, and for one so
-    far away that neither the database nor a calculation with days holds it."""
+    """Parse a moment in ISO 8601, in UTC.
+
+    Raises ValueError if it has no time zone, unless UTC may be assumed, or if it is outside the range that the database
+    and calculations with days can handle.
+    """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         if zone_needed:

@@ -1,4 +1,4 @@
-"""Users whom staff name in a form: by an id, by their name, or by the beginning of one of their keys."""
+"""Finds users whom staff name in a form: by id, by name, or by the beginning of one of their keys."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from memory.services.cubes import share
 from memory.services.tenancy import users
 from memory.types import Access
 
-# Users whom a field suggests; beyond them it takes what is typed.
+# Number of users that a field suggests. It also accepts others.
 MAX_OFFERED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedUser:
-    """A user whom a field suggests: what is typed for them, and who that is."""
+    """A user that a field suggests: the value to type, and who it is."""
 
     value: str
     title: str
 
 
 def offer_users(access: Access) -> list[OfferedUser]:
-    """The newest users that are reached: by name, or by id where two have the same."""
+    """Return the newest reachable users, by name, or by id if several have the same name."""
     found, _more = users.list_users(access, limit=MAX_OFFERED)
     names = [user.name for user in found]
     return [
@@ -39,7 +39,7 @@ def offer_users(access: Access) -> list[OfferedUser]:
 
 
 def find_named_user(access: Access, words: str) -> User:
-    """Raises NotFound for nobody who is reached, InvalidInput where several have the name, or nobody was named."""
+    """Find a user. Raises NotFound if none is reached, InvalidInput if several have the name or none was given."""
     named = words.strip()
     if not named:
         raise InvalidInput(_("Name a user."), detail={"field": "user"})

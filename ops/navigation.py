@@ -1,4 +1,4 @@
-"""The pages of the console, in the groups of its navigation. A page whose url name does not resolve is not shown."""
+"""The pages of the console in the groups of its navigation. Pages whose url name does not resolve are hidden."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`url_name` leads to it; every page whose url name begins with `family` belongs to it (empty: only itself)."""
+    """A page at `url_name`. Pages whose url names begin with `family` belong to it; by default there are none."""
 
     name: str
     title: Words
@@ -33,7 +33,7 @@ class PageGroup:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page as the navigation shows it to one member of staff."""
+    """A page in the navigation of a member of staff."""
 
     title: Words
     icon: str
@@ -87,18 +87,18 @@ GROUPS = (
         ),
     ),
 )
-# Parameters of the address that every link of the navigation takes along.
+# Query parameters that every link of the navigation keeps.
 KEPT = ("ns", "window")
 
 
 def keep_query(request: HttpRequest) -> str:
-    """`?ns=…&window=…` as far as the request has them, else empty."""
+    """Return `?ns=…&window=…` with the parameters that the request has, or ""."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 def groups(request: HttpRequest) -> list[tuple[Words, list[Link]]]:
-    """What this member of staff may open, by group; groups without a page are left out."""
+    """Return the pages that this member of staff may open, by group; empty groups are left out."""
     here = request.resolver_match.view_name if request.resolver_match else ""
     query = keep_query(request)
     shown = [

@@ -1,4 +1,4 @@
-"""Pages about one namespace: which one, and where none is chosen, those to choose from."""
+"""Selects the namespace of a page about one namespace, or lists those to choose from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OFFERED = 100
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A namespace to choose, with its searchable memories."""
+    """A namespace to choose, with its number of searchable memories."""
 
     name: str
     memories: int
@@ -25,9 +25,9 @@ class Choice:
 
 
 def scope_of(request: HttpRequest) -> Scope | None:
-    """The chosen namespace, else the only one that is reached; None where there is a choice to make.
+    """Return the chosen namespace, or else the only reachable one. Returns None if there is a choice to make.
 
-    Raises Http404 for one out of reach.
+    Raises Http404 for a namespace out of reach.
     """
     found = find_chosen_namespace(request)
     if found is None:
@@ -37,7 +37,7 @@ def scope_of(request: HttpRequest) -> Scope | None:
 
 
 def find_chosen_scope(request: HttpRequest) -> Scope:
-    """As `scope_of`, for a part of a page, which is asked for when one is chosen. Raises Http404 where none is."""
+    """Return the scope as `scope_of` does, for a fragment, which needs one. Raises Http404 if none is chosen."""
     scope = scope_of(request)
     if scope is None:
         raise Http404("No namespace is chosen.")
@@ -45,13 +45,13 @@ def find_chosen_scope(request: HttpRequest) -> Scope:
 
 
 def find_scope(request: HttpRequest, name: str) -> Scope | None:
-    """The namespace of that name, if it is reached: for actions, whose form names it."""
+    """Return the scope of the namespace that an action's form names, or None if it is not reached."""
     found = reachable_namespaces(request).filter(name=name).first()
     return None if found is None else _scope(request, found)
 
 
 def choices(request: HttpRequest) -> list[Choice]:
-    """The namespaces with the most memories that this member of staff reaches."""
+    """Return the namespaces with the most memories that this member of staff reaches."""
     counted = NamespaceStat.objects.filter(namespace_id=OuterRef("pk")).order_by().values("namespace_id")
     rows = reachable_namespaces(request).annotate(count=Subquery(counted.annotate(n=Sum("memories")).values("n")))
     found = sorted(rows.values_list("name", "count"), key=lambda row: (-(row[1] or 0), row[0]))[:OFFERED]

@@ -1,11 +1,11 @@
-"""Which memories a number of the console counts, as a value in the address of the admin's list: `?picked=…`.
+"""Selects the memories that a number of the console counts, by a value in the address of the admin's list: `?picked=…`.
 
-    cluster:3                             a cluster of the namespace's map
-    selection:k3v…                        what someone circled on it, kept in their login session
-    fading:at=…;age=7..30;strength=0..0.1   a cell of the grid of decay; without a band a total of it
-    fading:at=…;due=1;floor=0.1           what a sweep would archive then, under this policy
+    cluster:3                               a cluster of the namespace's map
+    selection:k3v…                          a selection on the map, kept in the login session
+    fading:at=…;age=7..30;strength=0..0.1   a cell of the decay grid; without a band, a total of it
+    fading:at=…;due=1;floor=0.1             the memories that a sweep would archive then, under this policy
 
-All but a selection are of the namespace that the same address names (`namespace=`).
+All except a selection belong to the namespace in the same address (`namespace=`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ops.moments import read_moment
 from ops.what_if import policy_with, read_changes
 
 PARAMETER = "picked"
-# What a request line has room for (proxies take 4,000 characters or more); more are kept as a selection.
+# Proxies accept request lines of 4,000 characters or more. Larger lists of ids are stored as a selection.
 MAX_IN_ADDRESS = 100
 MAX_SELECTED = 10_000
 _KEPT_SELECTIONS = 3
@@ -41,16 +41,16 @@ _SELECTIONS = "ops-selections"
 
 
 class NotPicked(ValueError):
-    """The value says nothing, or what it names is not kept any more."""
+    """Raised for a malformed value, or for a selection that is no longer kept."""
 
 
 def link(scope: Scope, value: str) -> str:
-    """The admin's list of the memories that `value` names in the namespace."""
+    """Return the admin's list of the memories that `value` selects in the namespace."""
     return f"{reverse('admin:memory_memory_changelist')}?{urlencode({'namespace': scope.namespace, PARAMETER: value})}"
 
 
 def link_of_ids(session: SessionBase, ids: Sequence[uuid.UUID]) -> str:
-    """The admin's list of these memories: by their ids, or as a selection when they are many."""
+    """Return the admin's list of these memories: by id, or as a selection if they are many."""
     query = (
         {"pk__in": ",".join(one.hex for one in ids)}
         if len(ids) <= MAX_IN_ADDRESS
@@ -60,7 +60,7 @@ def link_of_ids(session: SessionBase, ids: Sequence[uuid.UUID]) -> str:
 
 
 def keep(session: SessionBase, ids: Sequence[uuid.UUID]) -> str:
-    """Keeps a selection in a login session, with the latest few before it; returns its key."""
+    """Store a selection in a login session, together with the latest few; return its key."""
     key = secrets.token_urlsafe(9)
     kept = dict(list(session.get(_SELECTIONS, {}).items())[-(_KEPT_SELECTIONS - 1) :])
     kept[key] = base64.b85encode(b"".join(one.bytes for one in ids[:MAX_SELECTED])).decode()
@@ -73,20 +73,20 @@ def cluster(number: int) -> str:
 
 
 def cell(at: datetime, age: Band | None = None, strength: Band | None = None) -> str:
-    """A cell of the grid; with one band a row or a column of it, with none all that it counts."""
+    """Return the value for a cell of the grid: with one band a row or column, without bands the whole."""
     bands = {"age": age, "strength": strength}
     parts = [f"at={at.isoformat()}", *(f"{name}={_write_band(band)}" for name, band in bands.items() if band)]
     return f"fading:{';'.join(parts)}"
 
 
 def due_at(at: datetime, changed: Mapping[str, object] | None = None) -> str:
-    """`changed`: values of the policy to try, by their name in `what_if.FIELDS`."""
+    """Return the value for memories that are due. `changed` are policy values to try, by name in `what_if.FIELDS`."""
     parts = [f"at={at.isoformat()}", "due=1", *(f"{name}={value}" for name, value in (changed or {}).items())]
     return f"fading:{';'.join(parts)}"
 
 
 def memories(value: str, *, scope: Scope | None, session: SessionBase, access: Access) -> MemoryQuerySet:
-    """The memories that `value` names; `scope` is the namespace that the address names. Raises NotPicked."""
+    """Return the memories that `value` selects. `scope` is the namespace in the address. Raises NotPicked."""
     what, _, which = value.partition(":")
     if what == "selection":
         stored = session.get(_SELECTIONS, {}).get(which)

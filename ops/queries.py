@@ -1,4 +1,4 @@
-"""SQL of each console request: the account that is signed in, and the namespaces that it reaches."""
+"""SQL of each console request: the signed-in account, and the namespaces that it reaches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.models.sql import fetch
 
-# Permissions are those of the account and of its groups; a superuser, who may do everything, has none here.
+# Permissions are those of the account and its groups. Superusers may do everything, so theirs are not listed.
 _ACCOUNT = """
 SELECT {columns}, ARRAY(
     SELECT t.app_label || '.' || p.codename
@@ -25,13 +25,13 @@ _GRANTED = "SELECT namespace_id FROM ops_staffgrant WHERE user_id = %(user)s"
 
 
 def find_account(user_id: int, columns: Sequence[str]) -> tuple[Any, ...] | None:
-    """Finds an account: these columns of it, and the names of its permissions."""
+    """Find an account; return these columns and the names of its permissions."""
     statement = _ACCOUNT.format(columns=", ".join(f'u."{name}"' for name in columns))
     rows = fetch(statement, {"id": user_id}, prepared=True, of_tenants=False)
     return rows[0] if rows else None
 
 
 def list_granted(user_id: int) -> list[int]:
-    """Lists the namespaces that are granted to a member of staff."""
+    """List the namespaces that are granted to a member of staff."""
     rows = fetch(_GRANTED, {"user": user_id}, prepared=True, of_tenants=False)
     return [namespace_id for (namespace_id,) in rows]

@@ -1,4 +1,4 @@
-"""The second factor of staff: one-time codes by time (RFC 6238), kept by django-otp, and backup codes."""
+"""The second factor of staff: time-based one-time codes (RFC 6238) by django-otp, and backup codes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 NAME = "app"
 BACKUP_CODES = 10
-# 50 random bits a code: guessed by nobody in the ten tries that the lock-out leaves.
+# 50 random bits per code cannot be guessed in the ten attempts before a lockout.
 BACKUP_BYTES = 5
-# Of the HMAC, as many hexadecimal digits as the column holds.
+# The HMAC is cut to as many hexadecimal digits as the column holds.
 _STORED_CHARS = 16
 
 
 def is_set_up(user: User) -> bool:
-    """Whether the account asks for a code."""
+    """Return whether the account has a second factor."""
     return TOTPDevice.objects.filter(user=user, confirmed=True).exists()
 
 
 def verify(user: User, token: str) -> Device | None:
-    """The device whose code `token` is: of the app by its digits, else a backup code, which is used up."""
+    """Return the device that accepts `token`: the app for digits, or else the backup codes, which are used up."""
     token = token.replace(" ", "").replace("-", "")
     if not token:
         return None
@@ -42,19 +42,19 @@ def verify(user: User, token: str) -> Device | None:
 
 
 def begin(user: User) -> TOTPDevice:
-    """A new key, which counts when a code of it was confirmed; one that was begun before is given up."""
+    """Create a new key, which takes effect when a code of it is confirmed. An unconfirmed one is replaced."""
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user, confirmed=False).delete()
         return TOTPDevice.objects.create(user=user, name=NAME, confirmed=False)
 
 
 def find_begun(user: User) -> TOTPDevice | None:
-    """The key that waits for its first code."""
+    """Return the key that awaits its first code."""
     return TOTPDevice.objects.filter(user=user, confirmed=False).first()
 
 
 def confirm(user: User, token: str) -> tuple[TOTPDevice, list[str]] | None:
-    """Sets the begun key up when `token` is its code; with the backup codes, which are shown once. None: it is not."""
+    """Confirm the new key by its first code; return the device and the backup codes, or None if the code is wrong."""
     with transaction.atomic():
         device = TOTPDevice.objects.select_for_update().filter(user=user, confirmed=False).first()
         if device is None or not device.verify_token(token.replace(" ", "")):
@@ -66,7 +66,7 @@ def confirm(user: User, token: str) -> tuple[TOTPDevice, list[str]] | None:
 
 
 def renew_backup_codes(user: User) -> list[str]:
-    """New backup codes in place of all former ones. Stored is an HMAC of each."""
+    """Replace all backup codes; return the new ones, of which only an HMAC is stored."""
     codes = [b32encode(secrets.token_bytes(BACKUP_BYTES)).decode().lower() for _ in range(BACKUP_CODES)]
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()
@@ -76,19 +76,19 @@ def renew_backup_codes(user: User) -> list[str]:
 
 
 def count_backup_codes_left(user: User) -> int:
-    """How many backup codes were not used yet."""
+    """Return the number of unused backup codes."""
     return StaticToken.objects.filter(device__user=user).count()
 
 
 def remove(user: User) -> bool:
-    """Takes key and backup codes away; False when there were none."""
+    """Delete key and backup codes. Returns False if there were none."""
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()
         return bool(TOTPDevice.objects.filter(user=user).delete()[0])
 
 
 def qr_code(device: TOTPDevice) -> str:
-    """The key as a QR code: an SVG without styles or scripts, as the pages' content security policy wants it."""
+    """Return the key as a QR code: an SVG without styles and scripts, as the content security policy requires."""
     import segno  # noqa: PLC0415 - for those who set one up
 
     return segno.make(device.config_url, error="m", micro=False).svg_inline(
@@ -97,7 +97,7 @@ def qr_code(device: TOTPDevice) -> str:
 
 
 def key_in_words(device: TOTPDevice) -> str:
-    """The key in base32, in groups of four, for typing it in."""
+    """Return the key in base32, in groups of four, for typing."""
     key = b32encode(device.bin_key).decode().rstrip("=")
     return " ".join(key[at : at + 4] for at in range(0, len(key), 4))
 

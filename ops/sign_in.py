@@ -1,7 +1,7 @@
-"""How staff sign in: sessions that know whose they are, accounts with a second factor, and the limit of failures.
+"""The sign-in of staff: sessions that record their user, accounts with a second factor, and the limit of failures.
 
-A session is read from Redis, and from the database where Redis has none. An account is read from the database by every
-request: what was taken away from it is gone with the next one.
+A session is read from Redis, or else from the database. An account is read from the database by every request, so that
+revoked permissions take effect with the next one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ops import second_factor
 from ops.models import StaffSession
 from ops.queries import find_account
 
-# In a session's data: when it began, when it was seen last, the address and the browser.
+# Key in a session's data for its beginning, the last visit, the address and the browser.
 SEEN = "seen"
 
 
 class SessionStore(cached_db.SessionStore):
-    """Sessions as Django keeps them, in the database and for a minute in Redis, each with the account it belongs to."""
+    """Django's sessions, in the database and for a minute in Redis, each with its user."""
 
     @classmethod
     def get_model_class(cls) -> type[StaffSession]:
@@ -46,12 +46,12 @@ class SessionStore(cached_db.SessionStore):
         return row
 
     def _validate_session_key(self, key: str) -> bool:
-        # As Django makes them; others, such as with a NUL, the database would refuse.
+        # Only keys as Django generates them are looked up; the database would refuse others, such as one with NUL.
         return bool(key) and len(key) >= 8 and key.isascii() and key.isalnum()
 
 
 class AccountBackend(ModelBackend):
-    """Names, passwords and permissions, as Django keeps them, and the second factor of those who set one up."""
+    """Names, passwords and permissions as in Django, and the second factor of those who set one up."""
 
     def authenticate(
         self,
@@ -61,9 +61,9 @@ class AccountBackend(ModelBackend):
         otp_token: str = "",
         **credentials: Any,
     ) -> User | None:
-        """The account, if name, password and (where it has a second factor) the one-time code are right.
+        """Return the account if name, password and, if it has a second factor, the one-time code are right.
 
-        A wrong code is a failure like a wrong password: the answer does not tell which of them it was.
+        A wrong code fails like a wrong password, so that the answer does not reveal which of them was wrong.
         """
         user = super().authenticate(request, username=username, password=password, **credentials)
         if user is None or not second_factor.is_set_up(user):
@@ -71,15 +71,15 @@ class AccountBackend(ModelBackend):
         device = second_factor.verify(user, otp_token)
         if device is None:
             return None
-        # django-otp notes it in the session when the login is made.
+        # django-otp stores it in the session at login.
         user.otp_device = device  # type: ignore[attr-defined]
         return user
 
     def get_user(self, user_id: Any) -> User | None:
-        """The account with what it may do, in one prepared statement; None when there is none or it is not active.
+        """Return the account with its permissions by one prepared statement, or None if it is missing or inactive.
 
-        Every poll of every open page asks. Django's own three statements make a poll without news of a member of staff
-        2.3 times as dear in CPU time (3.5 instead of 1.5 ms), and one statement by the ORM twice as dear.
+        Every poll of every open page does this. Django's own three statements cost 2.3 times the CPU time for a poll
+        without changes (3.5 instead of 1.5 ms), and one statement by the ORM costs twice as much.
         """
         columns = _list_columns()
         found = find_account(user_id, columns)
@@ -88,13 +88,13 @@ class AccountBackend(ModelBackend):
         *values, permissions = found
         user = User.from_db(DEFAULT_DB_ALIAS, columns, values)
         if not user.is_superuser:
-            # Where ModelBackend keeps them, once it has looked them up by two queries.
+            # ModelBackend caches permissions here after looking them up by two queries.
             user._perm_cache = set(permissions)  # type: ignore[attr-defined]
         return user if self.user_can_authenticate(user) else None
 
 
 class LockOutBackend(AxesStandaloneBackend):
-    """Refuses an account or an address after too many failures. Without a request nobody is at a door."""
+    """Refuses an account or an address after too many failures. Does nothing without a request."""
 
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         if request is not None:
@@ -102,7 +102,7 @@ class LockOutBackend(AxesStandaloneBackend):
 
 
 class SignInForm(AdminAuthenticationForm):
-    """Name, password and, for those who set one up, the one-time code."""
+    """A form for name, password and, for those who set one up, the one-time code."""
 
     otp_token = CharField(
         label=_("One-time code"),
@@ -133,5 +133,5 @@ class SignInForm(AdminAuthenticationForm):
 
 @cache
 def _list_columns() -> list[str]:
-    """Lists the names of the columns of an account."""
+    """List the names of an account's columns."""
     return [str(field.column) for field in User._meta.concrete_fields]

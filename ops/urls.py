@@ -1,4 +1,4 @@
-"""The console's pages."""
+"""The routes of the console's pages."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Values of a policy that someone tries out in the address, before they are saved: `?said=90&floor=0.1`."""
+"""Policy values to try out, given in the address before they are saved: `?said=90&floor=0.1`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.governance.policy import Policy, nest
 from memory.policy_values import BY_KEY, Value
 from memory.services.tenancy.policy import Governing, propose
 
-# Name in the address: key of the policy.
+# Names in the address, and the keys of the policy.
 FIELDS = {
     "said": "decay.half_life_days.said",
     "answered": "decay.half_life_days.answered",
@@ -21,7 +21,7 @@ FIELDS = {
 
 
 def read_changes(governing: Governing, given: Mapping[str, str]) -> dict[str, Value]:
-    """The values of `given` that differ from those in force, by key. What is no number is left out."""
+    """Return the values of `given` that differ from those in force, by key. Values that are not numbers are ignored."""
     changed: dict[str, Value] = {}
     for name, key in FIELDS.items():
         try:
@@ -37,10 +37,10 @@ def read_changes(governing: Governing, given: Mapping[str, str]) -> dict[str, Va
 
 
 def policy_with(governing: Governing, changed: Mapping[str, Value]) -> Policy:
-    """The policy that would be in force with these values saved. Raises InvalidInput."""
+    """Return the policy that would be in force with these values. Raises InvalidInput."""
     return propose(merge_overrides(governing, changed)).policy if changed else governing.effective.policy
 
 
 def merge_overrides(governing: Governing, changed: Mapping[str, Value]) -> dict[str, object]:
-    """What the namespace sets itself, with these values: the shape in which a policy is saved."""
+    """Return the namespace's overrides with these values, in the nested form in which a policy is saved."""
     return nest({**governing.overrides, **changed})

@@ -1,4 +1,4 @@
-"""What a page says: a string, or one that gettext translates when it is shown."""
+"""The type of a page's words: a string, or one that gettext translates on display."""
 
 from django.utils.functional import Promise
 

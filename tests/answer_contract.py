@@ -1,7 +1,7 @@
-"""Holds what a test's client is answered against the OpenAPI document: each status, media type and body.
+"""Checks the answers to a test's client against the OpenAPI document: each status, media type and body.
 
-Stricter than the document in one point: a field that it does not name is a fault, too. Clients must bear more fields in
-a later version; within one, what is sent is what is written down.
+It is stricter than the document in one point: a field that is not documented is a fault, too. Clients must accept new
+fields of later versions; within a version, the document is complete.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from django.urls import Resolver404, resolve
 from memory.api.views.openapi import build_whole
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's, and an address that
-# cannot be read is refused before it has a route.
+# Statuses that a route's description does not name: the framework itself answers HEAD and OPTIONS, and an address that
+# it cannot read has no route yet.
 NO_METHOD = {400, 405}
 COMPONENT = re.compile(r"#/components/schemas/([\w.-]+)")
 Schema = dict[str, Any]
 
 
 def list_faults(method: str, path: str, body: bytes | str, response: HttpResponseBase) -> Iterator[str]:
-    """What of this answer the document does not say; nothing for a route that is not in it.
+    """Yield how this answer differs from the document. Routes outside the document have no faults.
 
-    `body`: of the request; where it was accepted, it must be one that the document allows.
+    `body` is that of the request. If it was accepted, the document must allow it.
     """
     route = _route_of(unquote(path.partition("?")[0]))
     operations = _document()["paths"].get(route)
-    # A slash too many leads to another route, whatever is at this one.
+    # An address with one slash too many is redirected, even if a route exists without it.
     is_led_away = response.status_code == 307 and path.partition("?")[0].endswith("/")
     if operations is None or is_led_away or method in ("HEAD", "OPTIONS"):
         return
@@ -81,7 +81,7 @@ def _documented_status(operation: Schema, status: int) -> str | None:
 
 
 def _answer_of(operation: Schema, status: str) -> Schema:
-    """What the operation answers with the status; many share a refusal."""
+    """Return the operation's answer with the status. Many operations share an error."""
     answer: Schema = operation["responses"][status]
     named = answer.get("$ref", "").rpartition("/")[2]
     return _document()["components"]["responses"][named] if named else answer
@@ -102,9 +102,9 @@ def _request_validator(route: str, method: str) -> Any:
 
 @cache
 def _compile(schema: str, *, closed: bool) -> Any:
-    """One validator for all answers that have this schema, with those of the components that it leads to.
+    """Return one validator for all answers with this schema, including the components that it refers to.
 
-    `closed`: a field that a component does not name is a fault.
+    If `closed`, a field that a component does not name is a fault.
     """
     components = _components_of(schema)
     if closed:
@@ -114,7 +114,7 @@ def _compile(schema: str, *, closed: bool) -> Any:
 
 
 def _components_of(schema: str) -> dict[str, Schema]:
-    """The components that the schema names, and those that they name."""
+    """Return the components that the schema refers to, directly or through others."""
     components = _document()["components"]["schemas"]
     reached: dict[str, Schema] = {}
     waiting = COMPONENT.findall(schema)
@@ -127,7 +127,7 @@ def _components_of(schema: str) -> dict[str, Schema]:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema without leave for fields that it does not name."""
+    """Return the schema, changed so that it allows no fields that it does not name."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):

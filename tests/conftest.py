@@ -1,4 +1,4 @@
-"""The world that tests share: Alice and Bob are tenants with keys of their own, Olga is an outsider with neither."""
+"""The world that tests share: Alice and Bob are tenants with separate keys, Olga is an outsider without any."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.embedded_plugin import starts_postgresql
 
 pytest_plugins = ["tests.providers.llama"]
 
-# What a test does itself, it does as the login; what it sends to the server is held by the policies.
+# A test itself acts as the login; requests that it sends to the server are subject to the policies.
 reach.open_process()
 
 
@@ -48,10 +48,11 @@ class Tenant:
         return self.client.get(path, query_params=query)
 
 
-# Models and permissions, as the migrations have left them: flush would make the same ones anew.
+# Models and permissions stay as the migrations left them: flush would create the same ones again.
 KEPT = ("django_content_type", "auth_permission")
-# Past triggers and foreign keys: the database refuses to empty the audit log. DELETE of the few rows of a test takes a
-# fraction of the time that TRUNCATE of every table does; a table that has grown is truncated, dead rows and all.
+# The statement bypasses triggers and foreign keys, since the database refuses to empty the audit log. Deleting the few
+# rows of a test takes a fraction of the time that truncating every table does. A table that has grown is truncated
+# together with its dead rows.
 EMPTY = """
 DO $$
 DECLARE
@@ -75,16 +76,17 @@ END $$
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
-    """Whether the database outlives the run: on a server that the run itself has started, all goes with the server.
+    """Return whether the database outlives the run. It is not dropped if the run started the server, which goes as a
+    whole.
 
-    PostgreSQL refuses to drop a database to which some thread still has a connection.
+    PostgreSQL refuses to drop a database to which some thread is still connected.
     """
     return starts_postgresql() or bool(request.config.getvalue("reuse_db"))
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _empty_tables_fast() -> Iterator[None]:
-    """How the database is emptied after a test that commits (Django's `flush`)."""
+    """Replace how the database is emptied after a test that commits (Django's `flush`)."""
 
     def sql_flush(self: DatabaseOperations, style: Any, tables: Any, **options: Any) -> list[str]:
         names = ", ".join(f"'{table}'" for table in sorted(set(tables) - set(KEPT)))
@@ -98,25 +100,25 @@ def _empty_tables_fast() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _hash_passwords_fast() -> Iterator[None]:
-    """A hash that is safe to store takes half a second, and many tests sign someone in."""
+    """Use a fast hash: a safe one takes half a second, and many tests sign someone in."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _find_static_files_when_asked() -> Iterator[None]:
-    """Look for a static file when it is asked for: every `Client` would list all of them, which takes 60 ms."""
+    """Look up static files on demand: otherwise every `Client` would list all of them, which takes 60 ms."""
     with override_settings(WHITENOISE_AUTOREFRESH=True):
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _check_answers() -> Iterator[None]:
-    """Whatever a test asks for: what the API answers is what the OpenAPI document says."""
+    """Check every API answer of a test against the OpenAPI document."""
 
     def generic(self: Client, method: str, path: str, data: Any = "", *arguments: Any, **options: Any) -> Any:
         response = RequestFactory.generic(self, method, path, data, *arguments, **options)
-        # A form is not held against the document: what it says of the route is about JSON.
+        # A form is not checked against the document, which describes the route's JSON.
         media_type = str(arguments[0] if arguments else options.get("content_type", ""))
         body = "" if media_type.startswith("multipart/") else data
         faults = list(list_faults(method, path, body, response))
@@ -130,11 +132,11 @@ def _check_answers() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _fresh_process_state() -> Iterator[None]:
-    """What a process remembers must not travel from test to test."""
+    """Clear process-wide state, so that tests do not affect each other."""
     caches.forget_all()
     model_calls.forget()
     redis_store.resume()
-    # Namespaces get the ids of earlier ones when a test makes the tables anew.
+    # If a test creates the tables again, namespaces get the ids of earlier ones.
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
     yield
     caches.forget_all()
@@ -142,7 +144,7 @@ def _fresh_process_state() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
-    """Calls of models are booked on a connection of their own, past the transaction that a test is rolled back with."""
+    """Delete recorded calls of models, which are written on another connection and so not rolled back with a test."""
     ended: list[Any] = []
 
     def note(**signal: Any) -> None:
@@ -154,7 +156,7 @@ def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
         if ended:
             bookkeeper.book(_delete_model_calls)
-        # A call that was refused is not booked, but was asked for on the same connection.
+        # A refused call is not recorded, but was checked on the same connection.
         bookkeeper.close()
 
 
@@ -165,7 +167,7 @@ def _delete_model_calls() -> None:
 
 @pytest.fixture
 def make_tenant(db: None) -> Callable[..., Tenant]:
-    """Makes a namespace with a key of the given scopes."""
+    """Make a namespace with a key of the given scopes."""
 
     def make(name: str, *, scopes: tuple[str, ...] = ("read", "write", "admin"), **options: Any) -> Tenant:
         namespace, _ = Namespace.objects.get_or_create(name=name)
@@ -197,13 +199,13 @@ def bob(make_tenant: Callable[..., Tenant]) -> Tenant:
 
 @pytest.fixture
 def olga(db: None) -> Client:
-    """An outsider: no key."""
+    """Return an outsider's client, without a key."""
     return Client()
 
 
 @pytest.fixture
 def remember() -> Callable[..., str]:
-    """Ingests one turn through the service and returns its id."""
+    """Ingest one turn through the service and return its id."""
 
     def run(tenant: Tenant, text: str, *, session: str = "s1", **fields: Any) -> str:
         memory = NewMemory(session=session, role=fields.pop("role", "user"), text=text, **fields)

@@ -1,8 +1,8 @@
-"""Starts the embedded PostgreSQL and Valkey before Django reads its settings; tests need no server of yours.
+"""Starts the embedded PostgreSQL and Valkey before Django reads its settings, so that tests need no servers of yours.
 
-Loaded by `-p tests.embedded_plugin` (pyproject.toml). In a parallel run (`-n 2`) each worker starts servers of its own:
-what holds for a whole PostgreSQL (the oldest running transaction, sessions, roles) must not reach from one to another.
-With DATABASE_URL and REDIS_URL set, those servers are used, which tests of one process at a time can share.
+It is loaded by `-p tests.embedded_plugin` (pyproject.toml). In a parallel run (`-n 2`) each worker starts separate
+servers, because state of a whole PostgreSQL (the oldest running transaction, sessions, roles) must not affect other
+workers. With DATABASE_URL and REDIS_URL set, those servers are used, which only one test process at a time can share.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pytest
 
 from memos_site.embedded import EmbeddedServers
 
-# Data of tests survive no crash of the machine. What durable commits ask for (synchronous_commit) stays as it is.
-# Autovacuum's transactions end in the middle of a test's, whose own changes PostgreSQL then takes for seen.
+# A test's data need not survive a crash of the machine. Code that asks for durable commits (synchronous_commit) still
+# does. Autovacuum's transactions end in the middle of a test's, whose own changes PostgreSQL then treats as visible.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "128MB", "autovacuum_naptime": "1h"}
-# Where the process that leads a parallel run says which folder its workers make theirs in, and removes all at the end.
+# The leading process of a parallel run names here the folder for its workers' data, which it removes at the end.
 FOLDER_OF_LEADER = "PYTEST_LEADER_FOLDER"
 
 _folder: Path | None = None
 _servers: EmbeddedServers | None = None
 
 
-# A wrapper runs before pytest-django, whose hook reads the settings.
+# A wrapper runs before pytest-django's hook, which reads the settings.
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     global _folder, _servers  # noqa: PLW0603 - one process, one set of servers
@@ -64,11 +64,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def starts_postgresql() -> bool:
-    """Whether the PostgreSQL of this run is its own, and goes with it."""
+    """Return whether this run has started PostgreSQL, and so stops it."""
     return _servers is not None and _servers.postgres is not None
 
 
 def _leads_workers(config: pytest.Config) -> bool:
-    """This process runs no test itself: pytest-xdist's workers do."""
+    """Return whether pytest-xdist's workers run the tests instead of this process."""
     known = config.known_args_namespace
     return bool(getattr(known, "numprocesses", None) or getattr(known, "tx", None))

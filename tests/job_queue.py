@@ -1,4 +1,4 @@
-"""Carries out jobs as django-q2's workers do, inside the test's process."""
+"""Carries out jobs as django-q2's workers do, but in the test's process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memory.services.jobs.registry import find_task
 
 
 def queued_jobs() -> QuerySet[Job]:
-    """Returns the jobs that wait."""
+    """Return the waiting jobs."""
     return Job.objects.across_namespaces().filter(state=JobState.QUEUED)
 
 
 def work_off() -> int:
-    """Carries out what is due, of each priority in turn, until nothing is; returns how many jobs and runs."""
+    """Run all due jobs, by priority, until none is left; return the number of jobs and runs."""
     count, clock = 0, ORM("memos")
     while True:
         with reach.across_namespaces():
@@ -42,17 +42,17 @@ def work_off() -> int:
 
 
 def make_due() -> None:
-    """Lets the time pass after which a worker may begin what waits."""
+    """Make every waiting job due now."""
     queued_jobs().update(due_at=timezone.now())
     OrmQ.objects.update(lock=timezone.now())
 
 
 def run_job(job: Job) -> None:
-    """Carries out one job, whichever is next."""
+    """Run the next job."""
     job.refresh_from_db()
     runner._run(runner._begin(job, timezone.now()))
 
 
 def run_task(kind: str, *arguments: Any) -> Any:
-    """Calls a task as a plain function, without a job."""
+    """Call a task as a plain function, without a job."""
     return find_task(kind)(*arguments, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Takes traces and metrics by OTLP over HTTP, as a collector does."""
+"""Receives traces and metrics by OTLP over HTTP, as a collector does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass
 class Receiver:
-    """`spans` and `metrics` as they came, in protobuf's classes."""
+    """A receiver that keeps `spans` and `metrics` as they came, in protobuf's classes."""
 
     url: str = ""
     spans: list[Any] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Receiver:
         return [span for span in self.spans if span.name == name]
 
     def below(self, span: Any) -> list[Any]:
-        """The spans of its tree, itself left out."""
+        """Return all spans below the span, without the span itself."""
         found, parents = [], {span.span_id}
         while more := [one for one in self.spans if one.parent_span_id in parents and one not in found]:
             found += more

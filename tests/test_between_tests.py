@@ -1,4 +1,4 @@
-"""What tests rest on: a server for each process of a run, and tables that are empty when a test begins."""
+"""Assumptions of tests: a server for each process of a run, and empty tables at the start of a test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_process_has_a_postgresql_of_its_own():
         pytest.skip("DATABASE_URL names a server")
     assert shown("SHOW data_directory") == str(servers.postgres.data_dir)
     assert shown("SHOW fsync") == "off"
-    # What waits for the disk is still asked to wait.
+    # Writes still wait for the disk if asked to.
     assert shown("SHOW synchronous_commit") == "on"
 
 
@@ -48,5 +48,5 @@ def test_every_table_is_emptied_whatever_guards_it_but_models_and_permissions(re
     assert {table: rows for table, rows in row_counts().items() if rows} == {}
     assert set(Permission.objects.values_list("pk", flat=True)) == permissions
     assert shown("SELECT pg_relation_size('django_session')") == 0
-    # The guards are on again.
+    # The guards are active again.
     assert shown("SHOW session_replication_role") == "origin"

@@ -1,4 +1,4 @@
-"""Caches of a process: how long and how much they remember, and that all are forgotten at once."""
+"""Caches of a process: how long and how much they keep, and that all can be cleared at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MEMOS_MODEL_PRICES is read whole, or refused with what is wrong."""
+"""MEMOS_MODEL_PRICES is read completely, or refused with the fault."""
 
 from __future__ import annotations
 

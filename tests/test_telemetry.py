@@ -1,4 +1,4 @@
-"""Traces and metrics, as a collector takes them: what they tell, and what they must not."""
+"""Traces and metrics as a collector gets them: what they contain, and what they must not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Takes what this process is seen to do. Statements are followed on connections that are opened from now on."""
+    """Receive this process's telemetry. Statements are traced on connections that are opened from now on."""
     with receiving() as receiver_:
         tracers = TracerProvider()
         tracers.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{receiver_.url}/v1/traces")))

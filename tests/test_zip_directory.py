@@ -1,4 +1,4 @@
-"""A zip's directory is known to be bounded, and what its end says it is, before `zipfile` reads it."""
+"""Before `zipfile` reads a zip's directory, the directory is known to be bounded and to match its end record."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def large_end(entries: int, size: int, *, named: int | None = None, offset: int 
 
 
 def many(entries: int, *, said: int | None = None) -> bytes:
-    """A zip of the larger form with so many entries, as programs write one for more than 65,535."""
+    """Return a zip64 file with `entries` entries, as programs write for more than 65,535."""
     size = entries * len(ENTRY)
     return START + ENTRY * entries + large_end(entries if said is None else said, size) + end(0xFFFF, 0xFFFFFFFF)
 
@@ -191,7 +191,7 @@ def test_what_programs_write_passes(write, content):
 
 
 def test_a_large_export_is_read(write):
-    """More than fit into the usual end, as zipfile itself writes them."""
+    """The zip has more parts than the usual end record allows, written by zipfile itself."""
     path = write(zipped([f"{number}.json" for number in range(70_000)]))
 
     assert len(list_parts(path)) == 70_000

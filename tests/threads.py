@@ -1,4 +1,4 @@
-"""Calls that tests run at once, and a connection beside their own."""
+"""Concurrent calls in tests, and a connection separate from their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db import connection
 
 
 def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """`call(number)` in `count` threads that start at once; each gives its connection back."""
+    """Call `call(number)` in `count` threads that start at once; each thread returns its connection."""
     start = threading.Barrier(count)
 
     def one(number: int) -> Any:
@@ -28,7 +28,7 @@ def together(count: int, call: Callable[[int], Any]) -> list[Any]:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Returns when `holds` does; fails when it does not within `seconds`."""
+    """Wait until `holds` returns true. Fails if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -36,7 +36,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
 
 
 def other_connection() -> psycopg.Connection[Any]:
-    """A connection of its own, as another process has one."""
+    """Return a separate connection, as another process has."""
     given = connection.get_connection_params()
     names = ("host", "port", "user", "password", "dbname")
     return psycopg.connect(**{name: given[name] for name in names if given.get(name)}, autocommit=True)

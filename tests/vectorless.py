@@ -10,6 +10,6 @@ from memory.services.index import entries
 
 
 def take_vectors(*memory_ids: uuid.UUID | str) -> None:
-    """Leaves the memories as an edit does while the embedding provider is away."""
+    """Put the memories into the state after an edit while the embedding provider is unavailable."""
     for memory in Memory.objects.across_namespaces().filter(pk__in=memory_ids):
         entries.replace_vectors(memory, None, searchable=memory.state == MemoryState.ACTIVE)

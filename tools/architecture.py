@@ -1,10 +1,10 @@
-"""Draws the pictures of docs/develop/architecture.md from the code: which package of services imports which, and the
-modules that a request goes through.
+"""Draws the pictures of docs/develop/architecture.md from the code: the imports between packages of services, and the
+modules that a request passes through.
 
     python tools/architecture.py
 
-Nothing is imported: the syntax trees of the files are read. A picture has a ground of its own and plain attributes, so
-that it reads the same on light and dark pages, on GitHub, and under the content security policy of `/guide/`.
+The code is parsed, not imported. A picture has an opaque background and only plain attributes, so that it looks the
+same on light and dark pages, on GitHub, and under the content security policy of `/guide/`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 SERVICES = "memory.services"
 PARTS = ("memory", "ops", "memos_site")
-# Each route: its name, and the functions that are walked one after the other, as `module:function`.
+# The name of each route, and the functions to walk through in order, as `module:function`.
 ROUTES = {
     "Write: POST /v1/ingest": (
         "memory.api.views.ingest:IngestViewSet.create",
@@ -39,16 +39,16 @@ ROUTES = {
         "memory.services.summaries.tasks:condense_session",
     ),
 }
-# What answers where there is nothing to read: off the route.
+# Functions that answer when there is nothing to read. They are not part of a route.
 ASIDE = {("memory.services.recall.query", "answer_of_no_namespace")}
-# What every step stands on is no step: tables, calculations on text, values, settings.
+# Foundations that every step uses are not steps: tables, text processing, values, settings.
 GROUND = ("models", "text", "types", "errors", "enums", "conf", "metrics", "deadline", "governance.policy")
 
 INK, LINE, GROUND_COLOUR, BOX = "#0f172a", "#64748b", "#f1f5f9", "#ffffff"
 BOX_WIDTH, BOX_HEIGHT, ROW, COLUMN = 104, 30, 62, 124
 STEP_WIDTH, STEP_GAP, LINE_HEIGHT, MARGIN = 236, 16, 15, 20
 STEP_CHARS = 36
-# The room that an arrow passing a row takes, where a package takes 1.
+# Width that an arrow passing a row takes, relative to a package.
 PASSING = 0.4
 
 Call = tuple[str, str]
@@ -56,8 +56,8 @@ Point = tuple[float, float]
 
 
 class Module:
-    """A file of the code: what its names were imported as, its functions (`name`, or `Class.name` of a method) and the
-    tables that name some (`tables`)."""
+    """A file of the code: the targets of its imported names, its functions (`name`, or `Class.name` for a method), and
+    the tuples of names that it defines (`tables`)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,12 +82,12 @@ class Module:
                 self.tables[node.target.id] = node.value
 
     def body(self, name: str) -> Sequence[ast.AST]:
-        """What a function does, or a table names."""
+        """Return the body of a function, or the names in a table."""
         return [self.tables[name]] if name in self.tables else self.functions[name].body
 
 
 def _is_table(value: ast.AST | None) -> TypeGuard[ast.Tuple]:
-    """Whether a value is a tuple of names, as of functions."""
+    """Return whether a value is a tuple of names, such as functions."""
     return isinstance(value, ast.Tuple) and all(isinstance(one, ast.Name | ast.Attribute) for one in value.elts)
 
 
@@ -98,7 +98,7 @@ def _file(name: str) -> Path:
 
 @cache
 def module(name: str) -> Module:
-    """Raises FileNotFoundError for what is no module."""
+    """Return the module. Raises FileNotFoundError if there is none."""
     return Module(name)
 
 
@@ -108,7 +108,7 @@ def _is_module(name: str) -> bool:
 
 
 def service_imports() -> dict[str, set[str]]:
-    """The packages of services, each with those that it imports."""
+    """Return the packages of services, each with its imports among them."""
     folder = ROOT.joinpath(*SERVICES.split("."))
     found: dict[str, set[str]] = {part.name: set() for part in folder.iterdir() if (part / "__init__.py").is_file()}
     for package, imported in found.items():
@@ -120,7 +120,7 @@ def service_imports() -> dict[str, set[str]]:
 
 
 def without_detours(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The arrows that no longer way replaces (the transitive reduction of a graph without circles)."""
+    """Return the arrows that no longer path replaces: the transitive reduction of an acyclic graph."""
 
     @cache
     def reach(start: str) -> set[str]:
@@ -132,10 +132,10 @@ def without_detours(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def walk(start: str) -> list[str]:
-    """The modules of a call, in the order in which it first comes to them.
+    """List the modules of a call, in the order in which it first reaches them.
 
-    Followed is what the code calls or hands over by name, in every branch: functions of modules, tables of them, and
-    methods of `self`. What is called on other objects is not.
+    Every branch is followed to functions of modules, tables of functions, and methods of `self`, whether they are
+    called or passed by name. Calls on other objects are not followed.
     """
     order: dict[str, None] = {}
     seen = set(ASIDE)
@@ -157,7 +157,7 @@ def walk(start: str) -> list[str]:
 
 
 def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Dotted names in the order in which they are evaluated: what is passed to a call before the call."""
+    """Yield dotted names in order of evaluation: arguments come before the call."""
     for node in nodes:
         if isinstance(node, ast.Call):
             yield from _names([*node.args, *(one.value for one in node.keywords), node.func])
@@ -183,7 +183,7 @@ def _read_dotted_name(node: ast.AST) -> str:
 
 
 def _resolve(inside: Module, name: str, of_class: str) -> Call | None:
-    """The function or table that a name stands for; None for a class, a value, or what is not of this code."""
+    """Return the function or table that a name refers to. None stands for classes, values, and foreign names."""
     head, _, rest = name.partition(".")
     if head == "self":
         return _method(inside, of_class, rest.partition(".")[0])
@@ -212,7 +212,7 @@ def _method(inside: Module, of_class: str, name: str) -> Call | None:
 
 
 def routes() -> dict[str, list[tuple[str, list[str]]]]:
-    """By route, its steps: a package, and its modules that come one after the other; one that is a file has none."""
+    """Return the steps of each route: a package, and its modules in order. A package that is a single file has none."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     for title, starts in ROUTES.items():
         steps: list[tuple[str, list[str]]] = []
@@ -220,7 +220,7 @@ def routes() -> dict[str, list[tuple[str, list[str]]]]:
             short = name.removeprefix("memory.")
             if any(short == ground or short.startswith(f"{ground}.") for ground in GROUND):
                 continue
-            # A package of services is a step; what lies deeper elsewhere belongs to the package around it.
+            # A package of services is one step; elsewhere deeper modules belong to the enclosing package.
             depth = 2 if short.startswith(("services.", "api.")) else 1
             parts = short.split(".")
             package, last = ".".join(parts[:depth]), "/".join(parts[depth:])
@@ -233,7 +233,7 @@ def routes() -> dict[str, list[tuple[str, list[str]]]]:
 
 
 def draw_packages() -> str:
-    """The packages of services as SVG, each above those that it imports."""
+    """Return the packages of services as SVG, each above the packages that it imports."""
     arrows = without_detours(service_imports())
     rows, chains = _rows(arrows)
     widths = [sum(1 if node in arrows else PASSING for node in row) for row in rows]
@@ -259,9 +259,10 @@ def draw_packages() -> str:
 
 
 def _rows(arrows: dict[str, set[str]]) -> tuple[list[list[str]], list[list[str]]]:
-    """The packages in rows, the lowest first, ordered so that few arrows cross; and the nodes that each arrow passes.
+    """Return the packages in rows, the lowest first, ordered so that few arrows cross, and the nodes that each arrow
+    passes.
 
-    An arrow over several rows has a nameless node in each row between (Sugiyama, Tagawa and Toda 1981).
+    An arrow across several rows has a nameless node in each row between (Sugiyama, Tagawa and Toda 1981).
     """
 
     @cache
@@ -298,7 +299,7 @@ def _rows(arrows: dict[str, set[str]]) -> tuple[list[list[str]], list[list[str]]
 
 
 def draw_routes() -> str:
-    """The routes as SVG, a column each: packages from above to below, with their modules in the order of the calls."""
+    """Return the routes as SVG, one column each: packages from top to bottom, with their modules in order of calls."""
     drawn, lowest = [], 0.0
     for number, (title, steps) in enumerate(routes().items()):
         left = MARGIN + number * (STEP_WIDTH + MARGIN)
@@ -323,7 +324,7 @@ def draw_routes() -> str:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """A line downwards from box to box, with its head at the last one's upper edge."""
+    """Return a line down from box to box, with its head at the last one's upper edge."""
     ends = [(points[0][0], points[0][1]), *points[1:-1], (points[-1][0], points[-1][1] - BOX_HEIGHT / 2 - 2)]
     path = f"M{_number(ends[0][0])} {_number(ends[0][1])}"
     for (x, y), (to_x, to_y) in pairwise(ends):
@@ -367,7 +368,7 @@ def _picture(width: float, height: float, title: str, drawn: Sequence[str]) -> s
 
 
 def pictures() -> dict[str, str]:
-    """The pictures by file name in docs/images."""
+    """Return the pictures by file name in docs/images."""
     return {"packages.svg": draw_packages(), "routes.svg": draw_routes()}
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Writes the Python client's async twin from the client itself.
+"""Generates the async twin of the Python client from client.py.
 
     .venv/bin/python tools/async_client.py
 
-Methods that only pass on return what is awaited; the few that wait are named here.
+Methods that only forward a request return its awaitable. The few that wait themselves are listed here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REPLACED = (
 
 
 def write_twin(source: str) -> str:
-    """The async client as source."""
+    """Return the source of the async client."""
     for pattern, replacement in _REPLACED:
         source, count = re.subn(pattern, replacement, source)
         if not count:

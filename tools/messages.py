@@ -1,7 +1,8 @@
-"""Collects the marked words of the console into locale/zh_Hans/LC_MESSAGES/django.po and keeps what is translated.
+"""Collects the console's translatable texts into locale/zh_Hans/LC_MESSAGES/django.po and keeps existing translations.
 
-Needs xgettext and msgmerge (apt-get install gettext), as Django's own command does. What is gone from the code goes
-from the catalogue; nothing is guessed (no fuzzy entries). Places are left out, so that a change shows words only.
+It needs xgettext and msgmerge (apt-get install gettext), like Django's own command. Texts that are gone from the code
+are removed from the catalogue, and none are guessed (no fuzzy entries). Locations are left out, so that a diff shows
+texts only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ IGNORED = ["tests", "bench", ".venv", "data", "tools"]
 
 
 class Collect(Command):
-    """Django's command, which by itself gives a new word the translation of one that looks like it."""
+    """Django's command without fuzzy matching, which would give a new text the translation of a similar one."""
 
     msgmerge_options: ClassVar[list[str]] = [*Command.msgmerge_options, "--no-fuzzy-matching"]
 

@@ -1,8 +1,8 @@
 """Writes the bill of materials (CycloneDX 1.6, JSON) of the packages that MemOS runs on (tools/licences.py).
 
-    python tools/sbom.py sbom.json      (make sbom)
+    python tools/sbom.py sbom.json            (make sbom)
 
-cyclonedx-bom describes the whole virtual environment; what only tests and linters need is left out of it.
+cyclonedx-bom describes the whole virtual environment. Packages that only tests and linters need are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from licences import ROOT, licences
 
 
 def bill() -> dict[str, Any]:
-    """The bill of materials; its root component is MemOS, as pyproject.toml names it."""
+    """Return the bill of materials. Its root component is MemOS, as named in pyproject.toml."""
     command = [sys.executable, "-m", "cyclonedx_py", "environment", "--spec-version", "1.6", "--output-format", "JSON",
                "--output-reproducible", "--no-validate", "--pyproject", str(ROOT / "pyproject.toml"),
                sys.executable]  # fmt: skip
@@ -34,7 +34,7 @@ def bill() -> dict[str, Any]:
         if one["ref"] in references and one["ref"] != root
     ]
     needed = {reference for one in dependencies for reference in one["dependsOn"]}
-    # What nothing else needs, MemOS itself does.
+    # MemOS itself needs every package that no other one needs.
     dependencies.append({"ref": root, "dependsOn": sorted(references - needed - {root})})
     return {**whole, "components": components, "dependencies": dependencies}
 

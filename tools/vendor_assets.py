@@ -1,12 +1,12 @@
-"""Fetches the JavaScript libraries that `vendor.lock.json` names and puts what is needed of them into ops/static.
+"""Fetches the JavaScript libraries in `vendor.lock.json` and writes the needed files into ops/static.
 
-    python tools/vendor_assets.py           fetch, check the sha512 of each package, write the files and their hashes
-    python tools/vendor_assets.py --check   only compare the files that are there with their hashes; needs no network
+    python tools/vendor_assets.py            fetch, check the sha512 of each package, write the files and their hashes
+    python tools/vendor_assets.py --check    only compare the files that are there with their hashes; needs no network
 
-Packages come through `npm pack`, so a mirror in the npm configuration is used. Nothing of this runs where MemOS runs:
-the files are committed. Source map comments are cut (the maps are not shipped, and the storage of static files with
-hashed names refuses references to what is not there). `rewrite` exchanges bare imports, which a browser would need an
-inline import map for.
+Packages come through `npm pack`, so a mirror in the npm configuration is used. The files are committed, so MemOS itself
+never runs this. Source map comments are removed: the maps are not shipped, and the storage of hashed static files
+refuses references to missing files. `rewrite` replaces bare imports, for which a browser would need an inline import
+map.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def folder_of(package: dict[str, Any]) -> Path:
 
 
 def differing(lock: list[dict[str, Any]]) -> list[str]:
-    """What is not as the lock says: files that are missing, changed, or in no package."""
+    """List the files that differ from the lock: missing, changed, or in no package."""
     wanted = {
         folder_of(package) / file["to"]: file.get("sha256", "never vendored")
         for package in lock
@@ -66,7 +66,7 @@ def differing(lock: list[dict[str, Any]]) -> list[str]:
 
 
 def vendor(package: dict[str, Any]) -> None:
-    """Writes the package's files and notes their hashes in `package`."""
+    """Write the package's files and record their hashes in `package`."""
     with tempfile.TemporaryDirectory() as folder:
         name = f"{package['name']}@{package['version']}"
         subprocess.run(["npm", "pack", "--silent", name], cwd=folder, check=True, stdout=subprocess.DEVNULL)

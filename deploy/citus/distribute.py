@@ -29,7 +29,7 @@ SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 
 
 def list_statements(cursor: psycopg.Cursor[Any]) -> str:
-    """The whole file, for the schema that the cursor sees."""
+    """Return the content of the file, for the schema that the cursor sees."""
     spread = list_spread(cursor)
     keys = list_foreign_keys(cursor, [*spread, *REFERENCE])
     parts = [

@@ -1,4 +1,4 @@
-"""Which tables are spread by `namespace_id`, read from the catalog of a migrated database."""
+"""Lists the tables to distribute by `namespace_id`, from the catalog of a migrated database."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import psycopg
 
 COLUMN = "namespace_id"
-# The table that the others are laid beside: rows of one namespace are on one node, whatever their table.
+# The other tables are colocated with this one: all rows of a namespace are on one node.
 FIRST = "memory_memory"
-# Rows of no tenant that statements about a tenant's rows refer to, by foreign keys or in a join: whole on every node.
+# Tables without a tenant that statements on a tenant's rows refer to, by foreign keys or in joins. Every node has a
+# copy.
 REFERENCE = ("memory_embeddingmodel", "memory_namespace", "memory_procedure")
 
-# A table of tenants: every row is of a namespace, and its primary key begins with it.
+# A tenant table has a non-null namespace_id, with which its primary key begins.
 _SPREAD = """
 SELECT c.relname::text
 FROM pg_class c
@@ -41,7 +42,7 @@ ORDER BY 1
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A constraint of `table`; `definition` is what follows ADD CONSTRAINT name."""
+    """A constraint of `table`; `definition` is the part after ADD CONSTRAINT name."""
 
     table: str
     name: str
@@ -49,15 +50,15 @@ class ForeignKey:
 
 
 def list_spread(cursor: psycopg.Cursor[Any]) -> list[str]:
-    """The tables whose rows each belong to one namespace, FIRST leading."""
+    """List the tables whose rows each belong to one namespace, with FIRST at the beginning."""
     return [name for (name,) in cursor.execute(_SPREAD, [COLUMN, FIRST]).fetchall()]
 
 
 def list_foreign_keys(cursor: psycopg.Cursor[Any], tables: list[str]) -> list[ForeignKey]:
-    """The foreign keys from and to these tables."""
+    """List the foreign keys from and to these tables."""
     return [ForeignKey(*row) for row in cursor.execute(_FOREIGN_KEYS, {"tables": tables}).fetchall()]
 
 
 def list_unspreadable(cursor: psycopg.Cursor[Any], spread: list[str]) -> list[str]:
-    """Unique indexes of these tables that lack `namespace_id`, and so cannot be kept by each part alone."""
+    """List unique indexes of these tables without `namespace_id`, which a single node cannot enforce."""
     return [name for (name,) in cursor.execute(_WITHOUT_COLUMN, [COLUMN, spread]).fetchall()]

@@ -1,4 +1,4 @@
-"""Who is calling: an API key in `Authorization: Bearer`, or nobody."""
+"""Identifies the caller by an API key in `Authorization: Bearer`, or as anonymous."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PREFIX = 12
 
 
 class KeyAuthentication(BaseAuthentication):
-    """Builds the caller's Access from the key. Without a key the caller is anonymous, if the server allows that."""
+    """Builds the caller's Access from the API key. A request without a key is anonymous, if the server allows that."""
 
     def authenticate(self, request: Request) -> tuple[Access, str] | None:
         header = request.headers.get("Authorization", "")
@@ -37,13 +37,13 @@ class KeyAuthentication(BaseAuthentication):
         return self.let_in(request, token.strip())
 
     def let_in(self, request: Request, token: str) -> tuple[Access, str]:
-        """Lets the bearer of the token in. Raises AuthenticationFailed."""
+        """Authenticate the bearer of the token. Raises AuthenticationFailed."""
         access = self.access_of(token)
         request._request.key_label = access.actor  # type: ignore[attr-defined]
         return self._let_in(access)
 
     def access_of(self, token: str) -> Access:
-        """What the bearer of the token may reach. Raises AuthenticationFailed."""
+        """Return the access of the token's bearer. Raises AuthenticationFailed."""
         return access_of(token)
 
     @staticmethod
@@ -57,7 +57,7 @@ class KeyAuthentication(BaseAuthentication):
 
 
 def access_of(token: str) -> Access:
-    """What the key may reach. Raises AuthenticationFailed, in the same words for an unknown key and a wrong secret."""
+    """Return a key's access. Raises AuthenticationFailed, with one message for an unknown key and a wrong secret."""
     mark, _, rest = token.partition("_")
     prefix, _, secret = rest.partition("_")
     is_ours = mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX
@@ -80,7 +80,7 @@ def access_of(token: str) -> Access:
         namespace_ids=frozenset(reached),
         requests_per_minute=settings.MEMOS_RATE_LIMIT_PER_MINUTE if limit is None else limit,
         user_id=owner_id,
-        # Looked up for every request: what is revoked, or expires, is out of reach at once.
+        # Shares are read for each request, so that one that was revoked or has expired ends at once.
         shares=() if owner_id is None or all_namespaces else list_granted(owner_id, beyond=reached, now=now),
         default_namespace=default,
     )

@@ -1,4 +1,4 @@
-"""Gives names and filters in requests one Unicode form (NFC), so that "é" is one name however it was typed."""
+"""Normalizes names and filters in requests to NFC, so that "é" is the same name however it was typed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.types import compose_name
 
-# Fields of names, and of lists of objects that have such fields.
+# Fields that hold names, and lists of objects with such fields.
 NAMES = frozenset(
     "namespace namespaces session_id session speaker user_id agent_id app_id run_id user_name mem_cube_id bank_id"
     " document_id conversation_id name user".split()
@@ -17,8 +17,7 @@ _FILTERS = frozenset({"filter", "filters", "where"})
 
 
 def compose_names(data: Any) -> Any:
-    """Returns the body or query string `data` with its names and filters composed; texts and metadata stay as they
-    are."""
+    """Return the body or query string `data` with its names and filters in NFC. Texts and metadata are not changed."""
     if not isinstance(data, Mapping):
         return data
     return {key: _compose_field(key, value) for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""Writes and reads cursors, which name the list that they belong to: a cursor of another list is refused."""
+"""Writes and reads the cursors of lists. A cursor names its list, so that a cursor of another list is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 
 def write_cursor(listed: str, place: uuid.UUID | str | None) -> str | None:
-    """Returns the `next_cursor` of a page of the list `listed`; None at its end."""
+    """Return the `next_cursor` of a page of the list `listed`, or None after the last page."""
     return f"{listed}.{place}" if place else None
 
 

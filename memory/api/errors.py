@@ -1,4 +1,4 @@
-"""Maps every refusal and failure of a view to the one error shape."""
+"""Maps every exception that a view raises to the one error shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CODES = {
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook. None lets the error become a 500 with its traceback in the log."""
+    """Answer an error, as DRF's hook. Returning None makes it a 500 with its traceback in the log."""
     request = context["request"]._request
     status, code, message, detail, headers = describe_error(error)
     if status is None:
@@ -39,7 +39,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     if isinstance(error, exceptions.MethodNotAllowed):
         taken = [method for method in context["view"].allowed_methods if method not in ("OPTIONS", "HEAD")]
         message = f"{request.method} is not taken here: send {' or '.join(taken)} {request.path}."
-    # Not rendered by the view: the schema and the docs page have renderers of their own.
+    # The error is encoded here, because the schema and the docs page have renderers of their own.
     response = error_response(request, status, code, message, detail)
     for name, value in headers.items():
         response[name] = value
@@ -47,7 +47,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
 
 
 def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
-    """Status, code, message, detail and headers of the answer to it; without a status it is a failure of ours."""
+    """Return the status, code, message, detail and headers of the answer. An unexpected error has no status."""
     if isinstance(error, MemosError):
         headers = {"Retry-After": str(error.retry_after)} if error.status == 503 else {}
         if isinstance(error, BudgetExceeded):
@@ -60,7 +60,7 @@ def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[st
         )
         return 503, DeadlineExceeded.code, message, None, {"Retry-After": "1"}
     if isinstance(error, OperationalError | InterfaceError):
-        # Without the traceback, which says nothing more and fills the log while the database is away.
+        # The traceback would add nothing and fill the log while the database is away.
         reason = next(iter(str(error).splitlines()), "")
         log.error("database unavailable", extra={"error": type(error.__cause__ or error).__name__, "reason": reason})
         message = (
@@ -68,7 +68,7 @@ def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[st
         )
         return 503, ErrorCode.DATABASE_UNAVAILABLE, message, None, {"Retry-After": "1"}
     if lacks_namespace(error):
-        # What this process knows of names is older.
+        # This process's cached names are out of date.
         caches.forget_all()
         gone = NamespaceGone()
         return gone.status, gone.code, gone.message, gone.detail, {}
@@ -114,7 +114,7 @@ def _sentence(error: exceptions.APIException) -> str:
 
 
 def _problems(detail: Any, place: str) -> list[dict[str, str]]:
-    """DRF's nested details as a flat list of {field, problem}; fields as `items[3].text`."""
+    """Flatten DRF's nested details into a list of {field, problem}, with fields such as `items[3].text`."""
     if isinstance(detail, dict):
         found = []
         for name, inner in detail.items():

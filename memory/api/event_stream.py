@@ -1,8 +1,8 @@
 """Server-sent events (WHATWG HTML, 9.2): an answer that is sent while it is made.
 
-What is there to say goes out at once, a comment when nothing was for PING_SECONDS. Nothing of a request is held
-meanwhile but its thread: its connection to the database is given back before the first byte. While an answer is waited
-for, empty pieces are sent. They put nothing on the wire, and the web server closes the stream if its client has left.
+Events are sent as soon as they exist, and a comment after PING_SECONDS without one. A stream occupies only a thread:
+its database connection is closed before the first byte. While it waits for an event, it yields empty pieces. They put
+nothing on the wire, but let the web server close the stream if its client has left.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from memory.text.json_values import encode
 
 log = logging.getLogger("memos.error")
 
-# Streams, answers of a model and waits that a web process has under way at once: each has a thread.
+# Limit of streams, model answers and long polls that a web process runs at once. Each occupies a thread.
 MAX_STREAMS = 64
 PING_SECONDS = 15.0
 STREAM_HEADERS = {
     "Cache-Control": "no-cache, no-transform",
-    # nginx passes on what comes as it comes.
+    # Keeps nginx from buffering the stream.
     "X-Accel-Buffering": "no",
-    # Nothing on the way compresses, and so collects, it.
+    # Keeps proxies from compressing the stream, which would buffer it.
     "Content-Encoding": "identity",
 }
 
@@ -45,7 +45,7 @@ _lock = threading.Lock()
 
 
 class Slot:
-    """One of the streams and answers of a model that a caller may have under way at once in this process.
+    """A caller's slot for one stream or model answer; their number at once is limited in each process.
 
     Raises TooManyStreams.
     """
@@ -70,17 +70,17 @@ class Slot:
         self.give_back()
 
     def give_back(self) -> None:
-        """Lets another stream begin; more than once does nothing."""
+        """Release the slot. Calling it again does nothing."""
         with _lock:
             if self._caller is not None:
                 _open[self._caller] -= 1
-                # Keys come and go: those without a stream are not kept.
+                # Keys come and go, so callers without a stream are removed.
                 _open[self._caller] or _open.pop(self._caller)
                 self._caller = None
 
 
 class EventStream:
-    """The pieces of a response, made for who calls now, wherever they are read."""
+    """The pieces of a streamed response, each made in the context of the caller who opened it."""
 
     def __init__(self, pieces: Generator[bytes], slot: Slot) -> None:
         self._pieces = pieces
@@ -95,11 +95,11 @@ class EventStream:
         return self.advance(self._pieces)
 
     def advance(self, pieces: Generator[bytes]) -> bytes:
-        """The next of these pieces, made for the same caller. Raises StopIteration, and what making it raises."""
+        """Return the next piece, made in the caller's context. Raises StopIteration and what the generator raises."""
         return self._context.run(next, pieces)
 
     def close(self) -> None:
-        """Ends the work on what has not been read."""
+        """Close the generator, give the slot back and close the thread's connections."""
         try:
             self._context.run(self._pieces.close)
         finally:
@@ -108,7 +108,7 @@ class EventStream:
 
 
 def write_event(number: int, name: str, data: Any) -> bytes:
-    """An event of ours: its number as `id`, its name, and its data as JSON in one line."""
+    """Return an event: its number as `id`, its name, and its data as JSON on one line."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), encode(data))
 
 
@@ -119,22 +119,22 @@ def respond(
     *,
     write: Callable[[int, str, Any], bytes] = write_event,
 ) -> StreamingHttpResponse:
-    """The response that sends the events (name, data); None says that there is none yet. `write` shapes them."""
+    """Return a response that streams the events (name, data). None stands for no event yet. `write` encodes one."""
     give_connection_back()
     stream = EventStream(_write(request, events, write), slot)
     return StreamingHttpResponse(stream, content_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 def give_connection_back() -> None:
-    """Closes this thread's connections to the database; the next use makes others."""
-    # A test's transaction is its own.
+    """Close this thread's database connections. The next query opens a new one."""
+    # A test's transaction needs its connection.
     if not connection.in_atomic_block:
         for one in connections.all(initialized_only=True):
             one.close()
 
 
 def sleep_without_connection(seconds: float) -> None:
-    """Sleeps without a connection to the database: others wait for one."""
+    """Sleep without holding a database connection, because other requests may wait for one."""
     give_connection_back()
     time.sleep(seconds)
 

@@ -1,4 +1,4 @@
-"""Requests that find something in the demo namespace (`memory.demo`), by the operation that they are shown with."""
+"""Example requests by operation id. They find something in the demo namespace (`memory.demo`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 
 NAMESPACE = "demo"
-# What a parameter of that name is filled with where a route is tried out.
+# Values with which the docs page fills parameters of these names.
 PARAMETERS: dict[str, Any] = {"namespace": NAMESPACE}
 _STORE_REVIEW = "How many working days does the store review need?"
 _BUDGET = "What is the budget for the launch campaign?"
@@ -102,6 +102,6 @@ REQUESTS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def list_examples(operation_id: str) -> list[OpenApiExample]:
-    """The requests that an operation is shown with."""
+    """List the example requests of an operation."""
     shown = REQUESTS.get(operation_id, {})
     return [OpenApiExample(name, value=value, request_only=True) for name, value in shown.items()]

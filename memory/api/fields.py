@@ -1,4 +1,4 @@
-"""Fields that take what JSON says and nothing near it, and refuse it in a sentence."""
+"""Serializer fields that accept only the JSON type they name, without conversions, and refuse others in a sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_METADATA_DEPTH = 16
 
 
 class SurrogateValidator(ProhibitSurrogateCharactersValidator):
-    """As Django REST framework's, which looks at each character by itself."""
+    """Refuses lone surrogates as DRF's validator does, but looks at single characters only if the text has one."""
 
     def __call__(self, value: Any) -> None:
         try:
@@ -31,7 +31,7 @@ class SurrogateValidator(ProhibitSurrogateCharactersValidator):
 
 
 class StrictCharField(serializers.CharField):
-    """A JSON string (numbers are refused, white space is kept) without NUL characters."""
+    """A JSON string without NUL characters. Numbers are refused, and white space is kept."""
 
     default_error_messages = {
         "invalid": "must be a string.",
@@ -56,7 +56,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A JSON number without a fraction (6 and 6.0, not "6")."""
+    """A JSON number without a fraction: 6 or 6.0, but not "6"."""
 
     default_error_messages = {
         "invalid": "must be a whole number.",
@@ -72,7 +72,7 @@ class StrictIntegerField(serializers.IntegerField):
 
 @extend_schema_field({"type": "integer"})
 class ClampedIntegerField(serializers.IntegerField):
-    """A whole number; what is below or above the limits counts as the limit."""
+    """A whole number. Values outside the limits are set to the nearest limit."""
 
     def __init__(self, least: int, most: int, **options: Any) -> None:
         self._least, self._most = least, most
@@ -83,7 +83,7 @@ class ClampedIntegerField(serializers.IntegerField):
 
 
 class StrictUUIDField(serializers.UUIDField):
-    """A UUID as a JSON string (a number is refused)."""
+    """A UUID as a JSON string. Numbers are refused."""
 
     default_error_messages = {"invalid": "must be a UUID."}
 
@@ -109,7 +109,7 @@ class StrictNumberField(serializers.FloatField):
 
 
 class StrictBooleanField(serializers.BooleanField):
-    """true or false (not "yes" or 1)."""
+    """The JSON value true or false, but not "yes" or 1."""
 
     default_error_messages = {"invalid": "must be true or false."}
 
@@ -120,7 +120,7 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class MomentField(serializers.DateTimeField):
-    """An ISO 8601 date and time; without an offset it is UTC."""
+    """An ISO 8601 date and time, in UTC unless it has an offset."""
 
     default_error_messages = {"invalid": "must be an ISO 8601 date and time such as 2026-05-08T13:56:00Z."}
 
@@ -132,7 +132,7 @@ class MomentField(serializers.DateTimeField):
 
 @extend_schema_field({"type": "string", "maxLength": 100, "nullable": True})
 class ZoneField(serializers.Field):
-    """Takes the IANA name of a time zone, and gives the zone."""
+    """The IANA name of a time zone, read as that zone."""
 
     def __init__(self, **options: Any) -> None:
         help_text = (
@@ -152,7 +152,7 @@ class ZoneField(serializers.Field):
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "default": {}})
 class MetadataField(serializers.Field):
-    """A JSON object of at most `max_bytes` and MAX_METADATA_DEPTH levels, without the names in `reserved`."""
+    """A JSON object of at most `max_bytes` and MAX_METADATA_DEPTH levels, without the keys in `reserved`."""
 
     default_error_messages = {
         "invalid": "must be an object.",
@@ -185,7 +185,7 @@ class MetadataField(serializers.Field):
 
 @extend_schema_field({"$ref": "#/components/schemas/Filter"})
 class FilterField(serializers.Field):
-    """A filter (memory.retrieval.filters), read; None for one that holds for every memory."""
+    """A filter (memory.retrieval.filters), parsed. It is None if the filter matches every memory."""
 
     def to_internal_value(self, data: Any) -> Filter | None:
         try:
@@ -199,7 +199,7 @@ class FilterField(serializers.Field):
 
 @extend_schema_field({"type": "string"})
 class JsonFilterField(FilterField):
-    """The same in a query string, written as JSON."""
+    """A filter in a query string, written as JSON."""
 
     def to_internal_value(self, data: Any) -> Filter | None:
         try:
@@ -209,7 +209,7 @@ class JsonFilterField(FilterField):
 
 
 class DegradedField(serializers.ListField):
-    """What an answer lacks."""
+    """The degradations of an answer."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("help_text", "What did not work fully")
@@ -217,9 +217,9 @@ class DegradedField(serializers.ListField):
 
 
 def takes_default_namespace(serializer: serializers.BaseSerializer) -> bool:
-    """Whether a request that names no `namespace` gets that of its key.
+    """Return whether a request without `namespace` gets its key's default namespace.
 
-    A serializer says by `names_new_namespace` that what it makes has to be named.
+    A serializer with `names_new_namespace` creates something for which the namespace has to be named.
     """
     if not isinstance(serializer, serializers.Serializer) or getattr(serializer, "names_new_namespace", False):
         return False

@@ -1,4 +1,4 @@
-"""The filter language as OpenAPI describes it."""
+"""Describes the filter language in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FILTER = {"$ref": "#/components/schemas/Filter"}
 
 
 def add_filter(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """drf-spectacular's postprocessing hook: the component `Filter`, which contains itself."""
+    """Add the component `Filter`, which contains itself, as drf-spectacular's postprocessing hook."""
     joined = {"type": "array", "items": _FILTER, "minItems": 1, "maxItems": MAX_LISTED}
     columns = {
         column.value: _field(dict.fromkeys(COLUMN_OPERATORS[column], value), value)
@@ -70,7 +70,7 @@ def add_filter(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _field(operators: dict[Operator, dict[str, Any]], value: dict[str, Any]) -> dict[str, Any]:
-    """A value, if the field may be equal to one, or the operators that it takes."""
+    """Return the schema of a field: its operators, or also a plain value if the field can be tested for equality."""
     tests = {
         word.value: {"type": "array", "items": test, "minItems": 1, "maxItems": MAX_LISTED}
         if word is Operator.IN

@@ -1,4 +1,4 @@
-"""Refusals as Dify's External Knowledge API has them; what MemOS says of every error stands in them too."""
+"""Shapes errors as Dify's External Knowledge API does, and keeps the fields that every MemOS error has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_BEARER, REFUSED, UNKNOWN_KNOWLEDGE = 1001, 1002, 2001
 
 
 def knowledge_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook for the route that Dify asks."""
+    """Handle an error on the route for Dify, as a hook of DRF."""
     answered = exception_handler(error, context)
     if answered is None:
         return None
@@ -24,7 +24,7 @@ def knowledge_exception_handler(error: Exception, context: dict[str, Any]) -> Ht
 
 
 def _code_of(request: HttpRequest, status: int) -> int:
-    """Dify's number of what is wrong, else the HTTP status."""
+    """Return Dify's code for the error if it has one, else the HTTP status."""
     if status == 401:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         return REFUSED if scheme.lower() == "bearer" and token.strip() else NO_BEARER

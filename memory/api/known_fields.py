@@ -1,4 +1,4 @@
-"""Finds the fields of a request that nothing reads, so that a misspelt filter is refused and not ignored."""
+"""Finds fields of a request that the route does not know, so that a misspelt filter is refused instead of ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rest_framework.serializers import BaseSerializer, Field, ListField, ListSer
 
 from memory.api.views.openapi import build_document
 
-# Limits of what an error repeats.
+# Limits on how much of a request an error repeats.
 MAX_FOUND = 20
 MAX_SHOWN = 30
 MAX_NAME_CHARS = 80
@@ -23,9 +23,10 @@ _PART = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
 def find_unknown(serializer: Field, data: Any) -> dict[Any, Any]:
-    """Finds fields of `data` that the serializer does not name, at any depth, each with the nearest one that it does.
+    """Find fields of `data`, at any depth, that the serializer does not have, each with a suggestion.
 
-    In the shape of the details of a ValidationError, at most MAX_FOUND at each level; empty when there are none.
+    Returns them in the shape of a ValidationError's details, at most MAX_FOUND at each level. It is empty if all fields
+    are known.
     """
     if isinstance(serializer, ListSerializer | ListField):
         child = serializer.child
@@ -49,7 +50,7 @@ def find_unknown(serializer: Field, data: Any) -> dict[Any, Any]:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Says what is wrong with the field `name`, and which of the `known` ones is nearest."""
+    """Return the error for the unknown field `name`: the nearest of the `known` names, or a list of them."""
     names = list(known)
     if near := get_close_matches(name[:MAX_NAME_CHARS].lower(), names, n=1, cutoff=0.6):
         return f"did you mean {near[0]}?"
@@ -58,23 +59,23 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(name: str) -> str:
-    """Cuts a long name for an error."""
+    """Shorten a long name for use in an error."""
     return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFields:
-    """Holds what a route reads: parameters of its query string, and fields of its body (None: it reads no body)."""
+    """The parameters of a route's query string and the fields of its body, or None if it reads no body."""
 
     query: frozenset[str]
     body: frozenset[str] | None
 
     def find_unknown_parameters(self, names: Iterable[str]) -> dict[str, str]:
-        """Finds parameters that the route does not read, each with where it belongs or the nearest one."""
+        """Find query parameters that the route does not know, each with the right place for it or the nearest name."""
         return self._judge(names, self.query, elsewhere=self.body or frozenset(), where="the body")
 
     def find_unread_fields(self, names: Iterable[str]) -> dict[str, str]:
-        """Finds the fields of a body that was sent to a route that reads none."""
+        """Find the fields of a body that was sent to a route without one."""
         return self._judge(names, frozenset(), elsewhere=self.query, where="the query string")
 
     @staticmethod
@@ -87,7 +88,7 @@ class KnownFields:
 
 
 def list_known_fields(request: HttpRequest) -> KnownFields | None:
-    """Looks up in the published document what the request's route reads; None for a route that is not described."""
+    """Return what the request's route reads, from the OpenAPI document, or None for an undocumented route."""
     match = request.resolver_match
     if match is None:
         return None
@@ -97,7 +98,7 @@ def list_known_fields(request: HttpRequest) -> KnownFields | None:
 
 @cache
 def read_document() -> dict[tuple[str, str], KnownFields]:
-    """Reads what each route takes, by path and method, from the published document, once a process."""
+    """Read the known fields of every route, by path and method, from the OpenAPI document. Cached for the process."""
     document = build_document()
     return {
         (path, method): _read_operation(operation, document["components"]["schemas"])

@@ -1,4 +1,4 @@
-"""Fields of a turn as chat SDKs send it: roles under their usual names, content as text or in parts."""
+"""Fields of a message as chat SDKs send it: roles under their usual names, and content as text or in parts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rest_framework import serializers
 from memory.enums import Role
 
 MAX_TEXT_CHARS = 20_000
-# Other names of our roles, as chat SDKs have them.
+# Other names that chat SDKs use for the roles.
 _ALIASES = {"assistant": Role.AGENT, "developer": Role.SYSTEM, "function": Role.TOOL}
 ROLE_NAMES = [*Role.choices, *((name, f"the same as {role}") for name, role in _ALIASES.items())]
-# Kinds of parts whose `text` is what was said: of the chat and of the responses API.
+# Types of parts that hold text, in OpenAI's chat and Responses APIs.
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 
 
 class RoleField(serializers.ChoiceField):
-    """One of our roles, under its own name or one that chat SDKs use."""
+    """A role, under its own name or one that chat SDKs use."""
 
     default_error_messages = {
         "invalid_choice": "must be one of user, agent (or assistant), system (or developer), tool (or function).",
@@ -38,7 +38,7 @@ class RoleField(serializers.ChoiceField):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a message says, and the kinds of its parts that are no text."""
+    """The text of a message, and the kinds of its parts that are not text."""
 
     text: str = ""
     left_out: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Content:
     }
 )
 class ContentField(serializers.Field):
-    """A message's content, as Content; None for none."""
+    """A message's content, read as Content. It is None if the message has none."""
 
     default_error_messages = {
         "invalid": "must be a text, a part, a list of parts, or null.",

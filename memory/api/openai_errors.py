@@ -1,4 +1,4 @@
-"""Refusals in the shape of OpenAI's API, for clients that speak it; what MemOS says of every error stands in it too."""
+"""Shapes errors as OpenAI's API does, and keeps the fields that every MemOS error has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {
 
 
 def openai_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook for the routes of OpenAI's API. What a model's provider answered is passed on as it is."""
+    """Handle an error on the routes of OpenAI's API, as DRF's hook. A provider's error is passed on unchanged."""
     request = context["request"]._request
     if isinstance(error, PassedOnError) and error.body is not None:
         response = HttpResponse(orjson.dumps(error.body), status=error.status, content_type="application/json")
@@ -38,7 +38,7 @@ def openai_exception_handler(error: Exception, context: dict[str, Any]) -> HttpR
 
 
 def describe_for_openai(request: HttpRequest, error: Exception) -> dict[str, Any]:
-    """The body that says what went wrong in the middle of an answer."""
+    """Return the body for an error in the middle of an answer."""
     status, code, message, detail, _ = describe_error(error)
     if status is None:
         log.exception("an answer broke off")
@@ -48,7 +48,7 @@ def describe_for_openai(request: HttpRequest, error: Exception) -> dict[str, Any
 
 
 def to_openai(request: HttpRequest, body: dict[str, Any], status: int) -> dict[str, Any]:
-    """An error of ours with what OpenAI's clients look for: the kind of error, and the field that is wrong."""
+    """Add the fields that OpenAI's clients look for to an error: its type, and the field that is wrong."""
     error = body["error"]
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {"error": {**error, "type": kind, "param": _field(error.get("detail"))}}

@@ -1,4 +1,4 @@
-"""Reads JSON bodies strictly, and says where one is wrong."""
+"""Parses JSON bodies strictly, and says where a body is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 
 
 class StrictJSONParser(BaseParser):
-    """UTF-8 JSON objects. NaN, Infinity and lone surrogates are refused, by the field they stand in."""
+    """Parses JSON objects in UTF-8. NaN, Infinity and lone surrogates are refused, with the field that holds them."""
 
     media_type = "application/json"
     takes: type = dict
@@ -36,13 +36,13 @@ class StrictJSONParser(BaseParser):
 
 
 class JSONListParser(StrictJSONParser):
-    """The same for a body that is a list."""
+    """Parses bodies that are a JSON list, as strictly as StrictJSONParser."""
 
     takes = list
 
 
 class BytesParser(BaseParser):
-    """Bytes, which the view reads as they come."""
+    """Passes on the body as a stream of bytes for the view to read."""
 
     media_type = "application/octet-stream"
 
@@ -56,7 +56,7 @@ class BytesParser(BaseParser):
 
 
 def describe_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
-    """Names the field of a value that JSON does not know, or the place where the text stops being JSON."""
+    """Name the field whose value is not valid JSON, or the place where the text stops being JSON."""
     try:
         lenient = json.loads(body)
     except UnicodeDecodeError:
@@ -70,7 +70,7 @@ def describe_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 def _fault(value: Any, path: str) -> str | None:
-    """Where `value` holds what JSON cannot say. Called only for bodies that were refused."""
+    """Say where `value` holds something that JSON cannot express. Only used for bodies that were refused."""
     stack: list[tuple[Any, str]] = [(value, path)]
     while stack:
         item, place = stack.pop()

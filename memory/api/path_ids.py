@@ -1,4 +1,4 @@
-"""Refuses ids in paths that are no UUID; with Django's own converter such a route would not be found."""
+"""Refuses path ids that are not UUIDs with a 400. With Django's own converter they would be a 404."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 
 
 class NoId(str):
-    """Marks a part of a path that should be an id and is not."""
+    """A part of a path that should be a UUID and is not."""
 
     __slots__ = ()
 
@@ -22,14 +22,14 @@ class IdConverter:
     regex = "[^/]+"
 
     def to_python(self, value: str) -> uuid.UUID | NoId:
-        """Returns the UUID, or NoId."""
+        """Return the UUID, or NoId."""
         try:
             return uuid.UUID(value)
         except ValueError:
             return NoId(value)
 
     def to_url(self, value: object) -> str:
-        """Returns the id as paths have it."""
+        """Return the id as it is written in paths."""
         return str(value)
 
 
@@ -37,7 +37,7 @@ register_converter(IdConverter, "id")
 
 
 def refuse_wrong_ids(parts: Mapping[str, Any]) -> None:
-    """Raises ValidationError for parts of a path that are no ids."""
+    """Raise ValidationError for parts of a path that are not UUIDs."""
     wrong = {name: "must be a UUID, as answers have it." for name, value in parts.items() if isinstance(value, NoId)}
     if wrong:
         raise ValidationError(wrong)

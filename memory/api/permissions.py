@@ -1,4 +1,4 @@
-"""What a key may do: each view names the scope it needs; a view that names none is closed."""
+"""Checks the scope of API keys. Each view names the scope that it needs; a view that names none is closed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def scope_needed(view: APIView) -> AccessScope | None:
-    """What a key must have for the request that the view answers; None where nobody may make it."""
+    """Return the scope that the view's request needs, or None if it is not allowed to anyone."""
     needed: AccessScope | dict[str, AccessScope] | None = getattr(view, "required_scope", None)
     return needed.get(getattr(view, "action", "")) if isinstance(needed, dict) else needed
 
 
 class HasScope(BasePermission):
-    """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action).
+    """Requires the view's `required_scope`: a value of AccessScope, or a mapping from actions to them.
 
-    An action of `tells_stored` answers what is stored, and needs the scope to read as well.
+    Actions in `tells_stored` return stored content, so they need the scope to read as well.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -36,14 +36,14 @@ class HasScope(BasePermission):
         if not isinstance(access, Access) or needed is None:
             return False
         if access.may(needed) and getattr(view, "action", "") in getattr(view, "tells_stored", ()):
-            # Whoever may only write is not told what others have stored.
+            # A caller who may only write must not see what others have stored.
             needed = AccessScope.READ
         self.message = f"This needs a key with the scope {str(needed)!r}."
         return access.may(needed)
 
 
 class MetricsReader(BasePermission):
-    """Everyone while MEMOS_METRICS_PUBLIC is on, else a key with the admin scope."""
+    """Allows everyone while MEMOS_METRICS_PUBLIC is on, else only keys with the admin scope."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if settings.MEMOS_METRICS_PUBLIC:

@@ -1,4 +1,4 @@
-"""ETags of memories and what If-Match says of them (RFC 9110, sections 8.8.3 and 13.1.1)."""
+"""ETags of memories, and the If-Match header (RFC 9110, sections 8.8.3 and 13.1.1)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _REVISION = re.compile(r'"(\d{1,9})"', re.ASCII)
 
 
 def etag(revision: int) -> str:
-    """The strong ETag of a memory in its present revision."""
+    """Return the strong ETag of a memory's revision."""
     return f'"{revision}"'
 
 
 def terms_of(request: Request, *, idempotency: Idempotency | None) -> ChangeTerms:
-    """On what terms the request wants its change. Raises ValidationError for an If-Match that is none."""
+    """Return the terms of a request's change. Raises ValidationError for a malformed If-Match."""
     request_id = getattr(request._request, "request_id", "")
     header = request.headers.get("If-Match")
     if header is None or header.strip() == "*":
@@ -41,6 +41,6 @@ def terms_of(request: Request, *, idempotency: Idempotency | None) -> ChangeTerm
     tags = parse_etags(header)
     if not tags:
         raise ValidationError({"If-Match": 'must be the ETag of an answer, in its quotes, as in "3".'})
-    # A weak tag, or one of something else, never matches.
+    # Weak tags and tags of other resources never match.
     revisions = frozenset(int(match[1]) for tag in tags if (match := _REVISION.fullmatch(tag)))
     return ChangeTerms(revisions, idempotency, request_id)

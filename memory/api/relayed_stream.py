@@ -1,4 +1,4 @@
-"""An answer that is passed on while it comes: bytes as they are, and an error in the shape of OpenAI's API."""
+"""Passes on an answer while it comes: bytes unchanged, and errors in the shape of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.api.openai_errors import describe_for_openai
 def respond(
     request: HttpRequest, caller: str, begin: Callable[[], Generator[bytes]], *, headers: Mapping[str, str]
 ) -> StreamingHttpResponse:
-    """The response that sends the pieces after the first, which is empty. What is raised for that is raised here."""
+    """Return a response that streams the pieces. The first, an empty one, is made here, so its errors come here."""
     slot = Slot(caller)
     try:
         give_connection_back()

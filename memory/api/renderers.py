@@ -29,7 +29,7 @@ class FastJSONRenderer(BaseRenderer):
 
 
 class JSONAlways(BaseContentNegotiation):
-    """One renderer, so no 406: a client that accepts `*/*`, HTML or nothing still reads JSON."""
+    """Always selects JSON instead of answering 406, because clients that accept `*/*` or HTML still read JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         wanted = (request.content_type or "").split(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""The tags that the routes of the API stand under in its documentation, in the order in which readers need them."""
+"""The tags of the API's routes in its documentation, in the order in which readers need them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RouteTag:
-    """`paths`: the first part of its routes' paths (behind `/v1`). A route elsewhere names its tag itself, as `tags`
-    of `extend_schema`; a tag that is not listed here comes last. `maker`: whose API it is; its routes stand in a
-    document of their own, `/openapi/{maker}.json`, and not in ours."""
+    """A tag of routes.
+
+    `paths` are the first parts of their paths, after `/v1`. Other routes name their tag in `tags` of `extend_schema`; a
+    tag that is not listed here comes last. `maker` is the vendor whose API the routes speak; they have a document of
+    their own, `/openapi/{maker}.json`.
+    """
 
     name: str
     says: str
@@ -57,5 +60,5 @@ ROUTE_TAGS = (
 )  # fmt: skip
 TAG_OF = {path: tag.name for tag in ROUTE_TAGS for path in tag.paths}
 MAKER_OF = {tag.name: tag.maker for tag in ROUTE_TAGS}
-# In the order of the tags: whose APIs are spoken here, ours first.
+# Vendors in the order of their tags. The empty name stands for the routes of MemOS.
 MAKERS = tuple(dict.fromkeys(["", *(tag.maker for tag in ROUTE_TAGS)]))

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of every route: the key, its refusals, its tag, the idempotency header."""
+"""Completes the OpenAPI document of every route: authentication, errors, tags, and the idempotency header."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _RETRY_AFTER = {"Retry-After": {"description": "Seconds after which to come agai
 
 
 class OperationSchema(AutoSchema):
-    """One route of the document.
+    """Describes one route of the document.
 
-    A view may name an `error_serializer` for the shape of its refusals. A serializer with `open_fields` may send fields
-    that it does not name.
+    A view may set `error_serializer` to the shape of its errors. A serializer with `open_fields` may have fields that
+    it does not declare.
     """
 
     def get_tags(self) -> list[str]:
-        """The tag of the route."""
+        """Return the tag of the route."""
         first = self._tokenize_path()[0]
         return [TAG_OF.get(first, first)]
 
     def get_examples(self) -> list[OpenApiExample]:
-        """Requests that find something in the demo namespace."""
+        """Return requests that find something in the demo namespace."""
         return list_examples(self.get_operation_id())
 
     def get_operation(self, *arguments: Any, **options: Any) -> dict[str, Any] | None:
-        """The operation, with the refusals that it does not describe itself."""
+        """Return the operation, with the errors that it does not describe itself."""
         operation: dict[str, Any] | None = super().get_operation(*arguments, **options)
         if operation is None:
             return None
@@ -69,7 +69,7 @@ class OperationSchema(AutoSchema):
         return operation
 
     def _get_request_body(self, direction: Any = "request") -> dict[str, Any] | None:
-        """Also of the actions that a view names in `bodies_of_delete`: drf-spectacular gives DELETE none."""
+        """Return the body, also for the actions in `bodies_of_delete`: drf-spectacular describes none for DELETE."""
         has_body = self.method == "DELETE" and getattr(self.view, "action", "") in getattr(
             self.view, "bodies_of_delete", ()
         )
@@ -82,11 +82,11 @@ class OperationSchema(AutoSchema):
             self.method = "DELETE"
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        """Lists are objects that hold the list, unless a serializer is one of many. An action's name says nothing."""
+        """Return whether the serializer is a list. drf-spectacular would guess from the action's name."""
         return bool(is_list_serializer(serializer))
 
     def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
-        """Without a default that the field itself would refuse: it stands for "left out", and nobody may send it."""
+        """Leave out an empty default that the field would refuse: it means "left out", and clients cannot send it."""
         meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
         if meta.get("default") == "" and not getattr(field, "allow_blank", True):
             del meta["default"]
@@ -98,13 +98,13 @@ class OperationSchema(AutoSchema):
             schema = _leave_namespace_out(schema)
         if getattr(serializer, "open_fields", False):
             return {**schema, "additionalProperties": {}}
-        # As `find_unknown` judges it.
+        # Matches what `find_unknown` refuses.
         is_closed = direction == "request" and not getattr(self.view, "takes_unknown_fields", False)
         return {**schema, "additionalProperties": False} if is_closed and "properties" in schema else schema
 
 
 def _leave_namespace_out(schema: dict[str, Any]) -> dict[str, Any]:
-    """Returns the schema of a request whose `namespace` may be left out."""
+    """Return the schema of a request whose `namespace` may be left out."""
     required = [name for name in schema.get("required", ()) if name != "namespace"]
     properties = dict(schema["properties"])
     properties["namespace"] = {**properties["namespace"], "description": _describe_namespace(properties["namespace"])}
@@ -118,7 +118,7 @@ def _describe_namespace(described: dict[str, Any]) -> str:
 
 
 def share_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Moves the refusals that many routes have into `components`; a postprocessing hook of drf-spectacular."""
+    """Move the errors that many routes share into `components`, as a postprocessing hook of drf-spectacular."""
     shared: dict[str, Any] = {}
     for operations in result["paths"].values():
         for operation in operations.values():
@@ -135,7 +135,7 @@ def share_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _list_refusals(operation: dict[str, Any], method: str) -> Iterator[int]:
     yield from (400, 431, 500)
-    # A route that wants no key says so by an empty one.
+    # A route that needs no key has an empty `security`.
     if any(operation.get("security", ())):
         yield from (401, 403, 429, 503)
         if operation.get("parameters") or "requestBody" in operation:
@@ -171,7 +171,7 @@ IF_MATCH = OpenApiParameter(
 )
 
 
-# One event of a stream, as it is read.
+# An event of a stream, as clients parse it.
 _SERVER_SENT_EVENT = {
     "type": "object",
     "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
@@ -180,5 +180,5 @@ _SERVER_SENT_EVENT = {
 
 
 def event_stream_of(events: str) -> dict[tuple[int, str], OpenApiResponse]:
-    """The responses of a route that sends server-sent events; `events` says which."""
+    """Return the responses of a route that sends server-sent events. `events` describes them."""
     return {(200, "text/event-stream"): OpenApiResponse(_SERVER_SENT_EVENT, description=events)}

@@ -1,4 +1,4 @@
-"""Rate limit of one key: a fixed window of a minute."""
+"""The rate limit of a key, counted in fixed windows of a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class KeyThrottle(BaseThrottle):
-    """Refuses (429, Retry-After) what a key sends above its requests a minute."""
+    """Refuses requests above a key's limit per minute with 429 and Retry-After."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         access = request.user
@@ -32,6 +32,6 @@ class KeyThrottle(BaseThrottle):
 
 
 def _count(request: Request, view: APIView) -> int:
-    """As how many the request counts: a view that answers many at once says so by `count_requests`."""
+    """Return how many requests this one counts for. A view may define `count_requests` for batches."""
     count = getattr(view, "count_requests", None)
     return count(request) if count else 1

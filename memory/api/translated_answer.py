@@ -1,4 +1,4 @@
-"""Answers with a chat completion in the shape of another API, whole or as its events."""
+"""Answers with a chat completion in the shape of another API, whole or as a stream of its events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Event = tuple[str, Mapping[str, Any]]
 
 
 class AnswerWriter(Protocol):
-    """Writes one answer: `begin`, `take` for each part of it, and `end` or `fail`. Each yields events."""
+    """Writes one answer: call `begin`, `take` for each part, then `end` or `fail`. Each yields events."""
 
     def begin(self) -> Iterator[Event]: ...
 
@@ -30,12 +30,12 @@ class AnswerWriter(Protocol):
     def end(self, ended: CompletionReader) -> Iterator[Event]: ...
 
     def fail(self, error: Mapping[str, Any]) -> Iterator[Event]:
-        """Ends an answer that breaks off; `error` as OpenAI's API has it."""
+        """End an answer that breaks off. `error` has the form of OpenAI's API."""
         ...
 
 
 def write_whole(asked: ChatCompletion, writer: AnswerWriter) -> None:
-    """Has the writer write the whole answer, which it holds then. Raises as `complete`."""
+    """Have the writer write the whole answer, which it then holds. Raises the same errors as `complete`."""
     answer = complete(asked)
     reader = CompletionReader()
     for part in reader.read_whole(orjson.loads(answer.content)):
@@ -48,10 +48,10 @@ def write_whole(asked: ChatCompletion, writer: AnswerWriter) -> None:
 def write_events(
     request: HttpRequest, asked: ChatCompletion, writer: AnswerWriter, *, keep: Callable[[], None] | None = None
 ) -> Generator[bytes]:
-    """Yields the events of the answer as it comes; the first piece is empty and says that the model has begun.
+    """Yield the events of the answer as it comes. The first piece is empty and means that the model has begun.
 
-    `keep` is called when the answer is complete, before its last events. Raises as `stream` until the model has begun;
-    what goes wrong later is an event.
+    `keep` is called when the answer is complete, before its last events. Until the model has begun, this raises the
+    same errors as `stream`; later errors become an event.
     """
     reader = CompletionReader()
     with closing(stream(asked)) as events:
@@ -70,7 +70,7 @@ def write_events(
 
 
 def _count(asked: ChatCompletion, reader: CompletionReader) -> None:
-    """Estimates the tokens that the provider did not count: both APIs tell them, and their clients rely on it."""
+    """Estimate the token counts if the provider sent none, because both APIs report them and clients rely on it."""
     if not reader.usage:
         texts = ("\n".join(map(text_of, asked.turn.messages)), "".join(reader.written))
         asked_for, written = (count_tokens(text, settings.MEMOS_TOKENIZER) for text in texts)

@@ -50,7 +50,7 @@ from memory.api.views.webhooks import WebhookViewSet
 from memory.api.views.why import WhyViewSet
 
 urlpatterns = [
-    # Looked through in this order: first what is asked for most.
+    # Django tries the routes in this order, so the most frequent ones come first.
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("health", health.health),

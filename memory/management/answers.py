@@ -1,4 +1,4 @@
-"""The part of `manage.py evaluate` that measures answers: its arguments, its run, and what it prints."""
+"""Measures answers for `manage.py evaluate`: the arguments, the run, and the printed report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memory.providers.chat.registry import find_chat_model
 from memory.providers.llm_answer_judge import AnswerJudge, read_prompts
 from memory.services.answers.models import choose_model
 
-# What a pack holds when nobody says how many, and what bench/answers.py allows.
+# Defaults of the number of hits and of tokens, the same as in bench/answers.py.
 DEFAULT_HITS = 10
 DEFAULT_TOKENS: Final = 60
 DEFAULT_MODEL_TOKENS: Final = 300
@@ -42,7 +42,7 @@ _HEADINGS: Final = {"right": "right", "f1": "F1", "contained": "held", "abstaine
 
 @dataclass(frozen=True, slots=True)
 class AnswersReport:
-    """What a run of answers found out; `differences` are those from an earlier one."""
+    """The result of a run of answers. `differences` compare it with an earlier run."""
 
     head: dict[str, Any]
     notes: list[str]
@@ -51,7 +51,7 @@ class AnswersReport:
     out: Path
 
     def to_json(self) -> str:
-        """Everything but the answers, as a JSON object."""
+        """Return everything except the answers as a JSON object."""
         return json.dumps(
             {
                 **self.head,
@@ -69,7 +69,7 @@ class AnswersReport:
         )
 
     def to_text(self) -> str:
-        """The figures in percent, a line for each type of question."""
+        """Return the figures in percent, with a line for each type of question."""
         judged = f", judged by {self.head['judge']}" if self.head["judge"] else ""
         lines = [f"{self.head['set']} ({self.head['format']}), answered by {self.head['model']}{judged}"]
         lines += [f"  note: {note}" for note in self.notes]
@@ -93,7 +93,7 @@ class AnswersReport:
 
 
 def add_answer_arguments(parser: _ArgumentGroup) -> None:
-    """The arguments that only --answers takes."""
+    """Add the arguments that only --answers uses."""
     parser.add_argument("--out", type=Path, metavar="FILE", help="results, a JSON line each; goes on where it ends")
     parser.add_argument("--model", help="`provider/model` or `extractive`; default: the configured one for answers")
     parser.add_argument("--judge", help="`provider/model` or `none`; default: the configured one that judges")
@@ -119,7 +119,7 @@ def evaluate_answers(
     types: tuple[str, ...],
     compare_results: Path | None,
 ) -> AnswersReport:
-    """Answers the set in the file `answers`. Raises MemosError for whatever cannot be used or is away."""
+    """Answer the questions in the file `answers`. Raises MemosError for an unusable file or an unavailable model."""
     published = read_published(answers)
     chat = choose_model(model)
     run = AnswerRun(
@@ -182,7 +182,10 @@ def _by_type(results: Sequence[AnswerResult]) -> dict[str, list[AnswerResult]]:
 
 
 def _usage(results: Sequence[AnswerResult]) -> dict[str, Any]:
-    """Sums; `cost` in dollars is None where no price is known of any answer, and `unpriced` counts those without."""
+    """Return sums over the results.
+
+    `cost` is in dollars, or None if no answer has a known price. `unpriced` counts the answers without one.
+    """
     priced = [one.cost for one in results if one.cost is not None]
     return {
         "prompt_tokens": sum(one.prompt_tokens or 0 for one in results),

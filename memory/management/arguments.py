@@ -1,4 +1,4 @@
-"""Kinds of arguments that several commands take."""
+"""Argument types that several commands share."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MAX_NAME_CHARS = 128
 
 
 def name(value: str) -> str:
-    """Reads the name of a namespace or session: 1 to 128 characters."""
+    """Read the name of a namespace or session, which has 1 to 128 characters."""
     if not value.strip() or len(value) > MAX_NAME_CHARS or "\0" in value:
         raise ArgumentTypeError(f"a name has 1 to {MAX_NAME_CHARS} characters")
     return compose_name(value)
 
 
 def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
-    """A whole number between the limits, which are part of it."""
+    """Return a type for whole numbers within the limits, both included."""
 
     def read(value: str) -> int:
         try:
@@ -34,7 +34,7 @@ def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]
 
 
 def amount(value: str) -> Decimal:
-    """An amount of money, 0 or more, of four decimals at most."""
+    """Read an amount of money: 0 or more, with at most four decimals."""
     try:
         number = Decimal(value)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""What commands that import files share: the faults that are shown, the import that goes on, and what it did."""
+"""The base of commands that import files: it shows faults, resumes imports, and reports the result."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class ImportCommand(BaseCommand):
     actor = ""
 
     def read(self, file: Path) -> bytes:
-        """The whole file. Raises CommandError."""
+        """Read the whole file. Raises CommandError."""
         try:
             return file.read_bytes()
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
 
     def import_all(self, file: Path, data: bytes, transcript: Transcript, targets: dict[str, str]) -> None:
-        """Imports the conversations into the namespaces that `targets` has for them. Raises CommandError."""
+        """Import the conversations into the namespaces that `targets` maps them to. Raises CommandError."""
         for target in targets.values():
             if len(target) > arguments.MAX_NAME_CHARS:
                 raise CommandError(f"The namespace {target!r} has more than {arguments.MAX_NAME_CHARS} characters.")
         source = hashlib.sha256(data).hexdigest()
         total = sum(len(turns) for turns in transcript.conversations.values())
-        # disable=None: a bar is drawn on a terminal only.
+        # disable=None draws the bar only on a terminal.
         with tqdm(total=total, unit=self.noun, desc=file.name, disable=None) as bar:
             for name, turns in transcript.conversations.items():
                 self._import(targets[name], turns, source=source, bar=bar)
@@ -90,7 +90,7 @@ class ImportCommand(BaseCommand):
             self.stdout.write(f'  try:  manage.py ask {shlex.quote(namespace)} "…"')
 
     def report_faults(self, file: Path, transcript: Transcript, *, skip_bad: bool) -> None:
-        """Says what cannot be read. Raises CommandError unless it is to be left out."""
+        """List the turns that cannot be read. Raises CommandError unless `skip_bad` leaves them out."""
         if not transcript.faults:
             return
         listed = "\n".join(f"  {file}: {fault}" for fault in transcript.faults[:SHOWN_FAULTS])

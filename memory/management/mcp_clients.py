@@ -1,4 +1,4 @@
-"""Programs that speak the Model Context Protocol, and what each must be told to find this server."""
+"""The configuration with which programs that speak the Model Context Protocol find this server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class McpClient:
-    """`place`: where `lines(url, key)` belong."""
+    """A program. `lines(url, key)` is its configuration, and `place` says where it belongs."""
 
     title: str
     place: str
@@ -31,7 +31,7 @@ def _for_claude_code(url: str, key: str) -> str:
 
 
 def _for_claude_desktop(url: str, key: str) -> str:
-    # It starts local programs only; `memos mcp` passes on to the server.
+    # Claude Desktop starts local programs only, so `memos mcp` forwards to the server.
     parts = urlsplit(url)
     server = parts._replace(path=parts.path.removesuffix("/mcp"), query="", fragment="").geturl()
     entry = {"command": "memos", "args": ["mcp"], "env": {"MEMOS_URL": server, "MEMOS_API_KEY": key}}
@@ -47,7 +47,7 @@ def _for_vscode(url: str, key: str) -> str:
 
 
 def _for_gemini_cli(url: str, key: str) -> str:
-    # `url` would mean server-sent events.
+    # `url` would select server-sent events instead of streamable HTTP.
     return _as_json({"mcpServers": {"memos": {"httpUrl": url, "headers": _headers(key)}}})
 
 

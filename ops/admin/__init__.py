@@ -1,4 +1,4 @@
-"""The Django admin of MemOS: staff look at what is stored, curate memories and hand out keys."""
+"""The Django admin of MemOS, in which staff look at data, curate memories and issue keys."""
 
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
@@ -7,7 +7,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from ops.model_words import translate_models
 
-# Before the forms of the models are made, which take their labels then.
+# This has to come before forms are made of the models, because they copy the labels.
 translate_models()
 
 from ops.admin import (  # noqa: E402
@@ -54,11 +54,11 @@ __all__ = [
 ]
 
 admin.site.login_form = SignInForm
-# Keys and backup codes are nobody's to look at: the account's page sets them up and takes them away.
+# Second factors are secret; they are managed on the account page only.
 admin.site.unregister([TOTPDevice, StaticDevice])
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"
 admin.site.index_title = gettext_lazy("Admin")
 admin.site.site_url = "/ops/"
-# The console's navigation stands there (templates/admin/base_site.html).
+# templates/admin/base_site.html has the console's navigation instead.
 admin.site.enable_nav_sidebar = False

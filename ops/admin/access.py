@@ -1,4 +1,4 @@
-"""API keys: issued with the token shown once, looked at, revoked. Nothing here happens on a plain GET."""
+"""API keys: issuing one with its token shown once, viewing and revoking. A plain GET changes nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ops.access import permission_title, staff_access, staff_actor
 from ops.admin.lists import LargeTableAdmin
 from ops.admin.scope import member
 
-# What a scope opens, as the console calls it. Routes that write answer with texts, too: a changed memory, and what the
-# gate kept apart.
+# Permissions that the issuer needs for each scope. Routes that write also return texts: a changed memory, and
+# quarantined items.
 SCOPE_NEEDS = {
     AccessScope.READ: "ops.view_memory_text",
     AccessScope.WRITE: "ops.view_memory_text",
@@ -40,7 +40,7 @@ BUDGET = ("budget_period", "budget_soft_usd", "budget_hard_usd", "budget_soft_to
 
 
 class IssueForm(forms.ModelForm):
-    """A new key: its name, what it may do, where, and how long."""
+    """A new key: its name, scopes, namespaces and expiry."""
 
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("Scopes"),
@@ -52,7 +52,7 @@ class IssueForm(forms.ModelForm):
         ),
     )
 
-    # What whoever issues it may do; `get_form` sets it.
+    # The user who issues the key; `get_form` sets it.
     issuer: ClassVar[User]
 
     class Meta:
@@ -71,11 +71,11 @@ class IssueForm(forms.ModelForm):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for name in BUDGET:
-            # Left empty there is no limit.
+            # An empty field means no limit.
             self.fields[name].required = False
 
     def clean_scopes(self) -> list[str]:
-        """A key does nothing that its issuer may not do."""
+        """Refuse scopes that the issuer's own permissions do not cover."""
         scopes: list[str] = self.cleaned_data["scopes"]
         for scope in scopes:
             needed = SCOPE_NEEDS[AccessScope(scope)]
@@ -85,7 +85,7 @@ class IssueForm(forms.ModelForm):
         return scopes
 
     def clean(self) -> dict[str, Any]:
-        """The same refusals as the service's, beside the fields they are about."""
+        """Repeat the checks of the service, so that errors appear next to the fields that they concern."""
         values = super().clean() or self.cleaned_data
         if values.get("all_namespaces") and values.get("namespaces"):
             self.add_error("namespaces", _("Grant either all namespaces or the named ones, not both."))
@@ -109,7 +109,7 @@ class IssueForm(forms.ModelForm):
 
 
 def budget_of(values: Mapping[str, Any]) -> Budget:
-    """What the form says of the key's budget."""
+    """Return the key's budget from the form."""
     limits: dict[str, Any] = {
         name.removeprefix("budget_"): values[name] or 0 for name in BUDGET if name != "budget_period"
     }
@@ -117,7 +117,7 @@ def budget_of(values: Mapping[str, Any]) -> Budget:
 
 
 class UsableFilter(admin.SimpleListFilter):
-    """Keys by whether they still open anything."""
+    """Filters keys by whether they can still be used."""
 
     title = gettext_lazy("use")
     parameter_name = "use"
@@ -172,7 +172,7 @@ class ApiKeyAdmin(LargeTableAdmin):
         return [name for name in self.fields if name != "all_namespaces"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        """Keys that open nothing beyond what this member of staff reaches."""
+        """Return only keys that reach nothing beyond what this member of staff reaches."""
         rows = super().get_queryset(request).defer("digest").prefetch_related("namespaces")
         access = staff_access(request)
         if access.all_namespaces:
@@ -188,12 +188,12 @@ class ApiKeyAdmin(LargeTableAdmin):
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Revoking needs the permission to change keys."""
+        """Require the permission to change keys for revoking them."""
         user = request.user
         return user.is_active and user.is_staff and user.has_perm("memory.change_apikey")
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's own, and the page that revokes one key."""
+        """Add the page that revokes one key to the admin's own URLs."""
         revoke = path(
             "<path:object_id>/revoke/", self.admin_site.admin_view(self.revoke_view), name="memory_apikey_revoke"
         )
@@ -218,10 +218,10 @@ class ApiKeyAdmin(LargeTableAdmin):
         request.issued_token = token  # type: ignore[attr-defined]
 
     def save_related(self, request: HttpRequest, form: forms.ModelForm, formsets: Any, change: bool) -> None:
-        """The service has granted the namespaces."""
+        """Do nothing, because the service has already granted the namespaces."""
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
-        """Shows the token in the answer itself: it goes through no session, cookie or log, and never comes again."""
+        """Show the token in the response itself, so that it is in no session, cookie or log, and never shown again."""
         context = {
             **self.admin_site.each_context(request),
             "title": _("API key issued"),
@@ -233,7 +233,7 @@ class ApiKeyAdmin(LargeTableAdmin):
         return TemplateResponse(request, "admin/memory/apikey/issued.html", context)
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Asks by GET, revokes by POST."""
+        """Ask for confirmation on GET, and revoke on POST."""
         if not self.has_revoke_permission(request):
             raise PermissionDenied
         key = self.get_object(request, unquote(object_id))
@@ -246,7 +246,7 @@ class ApiKeyAdmin(LargeTableAdmin):
 
     @admin.action(description=gettext_lazy("Revoke for good"), permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks first; the second POST revokes."""
+        """Ask for confirmation first; the second POST revokes."""
         if "confirmed" in request.POST:
             self._revoke(request, list(queryset))
             return HttpResponseRedirect(request.get_full_path())
@@ -274,7 +274,7 @@ class ApiKeyAdmin(LargeTableAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """With one button: a key is issued and shown, there is nothing to go on editing."""
+        """Show a single button, because an issued key cannot be edited further."""
         one_button = {"show_save_and_continue": False, "show_save_and_add_another": False}
         return super().add_view(request, form_url, {**(extra_context or {}), **one_button})
 

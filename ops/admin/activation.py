@@ -1,4 +1,4 @@
-"""Activation caches, to be read only: the page Activation and the API build and drop them."""
+"""Activation caches, read-only. The page Activation and the API build and drop them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ops.admin.rendering import memory_link
 
 @admin.register(ActivationCache)
 class ActivationCacheAdmin(ReadOnlyAdmin):
-    """What language models have computed of prefixes; the files are where MEMOS_ACTIVATION_DIR says."""
+    """Caches of what language models have computed for prefixes. The files are in MEMOS_ACTIVATION_DIR."""
 
     list_display = ("file", "namespace_id", "model", "form", "state", "tokens", "bytes", "uses", "used_at")
     list_filter = (NamespaceFilter, "state", "engine", "form", "created_at")

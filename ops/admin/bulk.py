@@ -1,4 +1,4 @@
-"""What was done in bulk: the toast after it, with undo; a list of one's own actions; and how far a running one is."""
+"""Bulk actions of staff: the toast after one, with undo, the list of one's own, and the progress of a running one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_PROBLEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class Toast:
-    """What became of the latest bulk action of a member of staff."""
+    """The outcome of a staff member's latest bulk action."""
 
     action: BulkAction
     said: str
@@ -44,7 +44,7 @@ class Toast:
 
 
 def latest(user: User, *, now: datetime) -> Toast | None:
-    """The toast of the latest action while it runs, and for the ten minutes in which it can be undone."""
+    """Return the toast of the latest action while it runs, and for the ten minutes in which it can be undone."""
     action = BulkAction.objects.filter(user=user).defer("memory_ids", "changed").order_by("-id").first()
     if action is None or (action.finished_at is not None and action.finished_at + UNDO_FOR < now):
         return None
@@ -52,7 +52,7 @@ def latest(user: User, *, now: datetime) -> Toast | None:
 
 
 def toast(action: BulkAction, *, now: datetime) -> Toast:
-    """The action in words."""
+    """Return the toast of an action."""
     until = action.undo_until
     undoing = action.state == BulkState.UNDOING
     return Toast(
@@ -67,7 +67,7 @@ def toast(action: BulkAction, *, now: datetime) -> Toast:
 
 
 def outcome(action: BulkAction) -> str:
-    """What the action did, with the exact count."""
+    """Describe what the action did, with the exact count."""
     count, selected = action.changed_count, action.selected
     if action.state in (BulkState.QUEUED, BulkState.RUNNING):
         return _("A worker is at it: %(done)s of %(total)s.") % {
@@ -102,7 +102,7 @@ def outcome(action: BulkAction) -> str:
 
 @admin.register(BulkAction)
 class BulkActionAdmin(ReadOnlyAdmin):
-    """What staff did to many memories at once: one's own; superusers see all."""
+    """Bulk actions of staff. Users see their own; superusers see all."""
 
     list_display = ("what", "user", "state", "progress", "created_at", "finished_at")
     list_filter = ("verb", "state")
@@ -121,7 +121,7 @@ class BulkActionAdmin(ReadOnlyAdmin):
         return self.has_view_permission(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's own, the button that undoes, and the toast for a page to look at again."""
+        """Add the undo button and the toast, which pages poll, to the admin's own URLs."""
         view = self.admin_site.admin_view
         own = [
             path("<uuid:action_id>/undo/", view(require_POST(self.undo_view)), name="ops_bulkaction_undo"),
@@ -130,7 +130,7 @@ class BulkActionAdmin(ReadOnlyAdmin):
         return [*own, *super().get_urls()]
 
     def undo_view(self, request: HttpRequest, action_id: Any) -> HttpResponse:
-        """Takes the action back and returns to where the button was."""
+        """Undo the action and redirect to the page with the button."""
         action = self._own(request, action_id)
         try:
             bulk.ask_to_undo(action, member(request), now=timezone.now())
@@ -142,7 +142,7 @@ class BulkActionAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(back)
 
     def toast_view(self, request: HttpRequest, action_id: Any) -> HttpResponse:
-        """How far the action is."""
+        """Show the progress of the action."""
         context = {"toast": toast(self._own(request, action_id), now=timezone.now()), "here": request.GET.get("at", "")}
         response = TemplateResponse(request, "admin/memory/toast.html", context)
         response["Cache-Control"] = "no-store"

@@ -1,4 +1,4 @@
-"""Shows memories that contradict others, side by side: staff say which holds, or that all do."""
+"""Shows pairs of contradicting memories next to each other. Staff decide which one holds, or that all do."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SETTLED = {"newer": "The newer holds.", "older": "The older holds.", "all": "All
 
 
 def waiting(request: HttpRequest) -> QuerySet[Memory]:
-    """Returns the memories that wait for this decision, the oldest first."""
+    """Return the memories that await this decision, the oldest first."""
     return Memory.objects.reachable_by(staff_access(request)).filter(review=Review.CONTRADICTION).order_by("pk")
 
 
 def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -> HttpResponse:
-    """Shows a pair by GET; settles it by POST and goes on to the next."""
+    """Show a pair on GET; settle it on POST and go on to the next."""
     if request.method == "POST":
         if not may_decide:
             raise PermissionDenied
@@ -71,7 +71,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
 
 
 def _others(memory: Memory) -> list[Memory]:
-    """Lists the memories that contradict it or that it contradicts, the newest link first."""
+    """List the memories that contradict it or that it contradicts, the newest link first."""
     links = MemoryLink.objects.filter(
         Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id, kind=LinkKind.CONTRADICTS
     )
@@ -91,7 +91,7 @@ def _when(memory: Memory) -> tuple[Any, uuid.UUID]:
 
 
 def _settle(request: HttpRequest) -> HttpResponse:
-    """Supersedes one by the other, or lets all hold; the review flag of each is taken off."""
+    """Supersede one memory by the other, or keep all, and clear their review flags."""
     here = reverse("admin:memory_memory_contradictions")
     decision, ids = request.POST.get("decision", ""), [request.POST.get(name, "") for name in ("memory", "other")]
     if decision == "keep":

@@ -1,4 +1,4 @@
-"""Dumps and loads of cubes: how far each is and what came of it. Those that are over can be deleted, file and all."""
+"""Dumps and loads of cubes with their progress and outcome. Finished ones can be deleted together with their file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ops.pages.cube_files import STATES
 
 @admin.register(CubeFile)
 class CubeFileAdmin(ReadOnlyAdmin):
-    """Cubes' files; the page of a cube and the API start, cancel and download them."""
+    """Files of cubes. The page of a cube and the API start, cancel and download them."""
 
     list_display = ("full_name", "kind", "namespace_id", "state", "progress", "size", "actor", "created_at",
                     "finished_at")  # fmt: skip
@@ -45,11 +45,11 @@ class CubeFileAdmin(ReadOnlyAdmin):
         return ["masked_name" if name == "full_name" and not reads_text(request) else name for name in names]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        """Without what is large and shown nowhere here."""
+        """Leave out large columns that are not shown."""
         return super().get_queryset(request).defer("manifest", "listed")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """One that is over, by who may delete: an open one is cancelled first."""
+        """Allow the deletion of finished files only; running ones have to be cancelled first."""
         user = request.user
         may = user.is_active and user.is_staff and user.has_perm("memory.delete_cubefile")
         return may and (not isinstance(obj, CubeFile) or obj.finished_at is not None)
@@ -73,7 +73,7 @@ class CubeFileAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("name"))
     def masked_name(self, file: CubeFile) -> str | SafeString:
-        """A dump is named after its namespace; a file that somebody sent has a name of theirs."""
+        """Mask the name of a loaded file, which its sender chose. Dumps are named after their namespace."""
         return file.name if file.kind == CubeFileKind.DUMP else render_mask(len(file.name))
 
     @admin.display(description=gettext_lazy("state"))

@@ -1,4 +1,4 @@
-"""Users, cubes and receipts of users, to be read only: the API and the console make, change, share and erase them."""
+"""Users, cubes and receipts of erased users, read-only. The API and the console create, change and erase them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SHARES = 200
 
 @admin.register(User)
 class UserAdmin(ReadOnlyAdmin):
-    """The people whose memories are kept. What they typed of themselves is for who may read texts."""
+    """The people whose memories are kept. Fields with text about them are masked for users who may not read texts."""
 
     list_display = ("name", "namespace", "revision", "created_by", "created_at")
     list_filter = (NamespaceFilter, "created_at")
@@ -69,7 +69,7 @@ class UserAdmin(ReadOnlyAdmin):
 
 @admin.register(Cube)
 class CubeAdmin(ReadOnlyAdmin):
-    """Namespaces as things that are owned and shared: a share has no page of its own, and stands here."""
+    """Cubes, which are namespaces with an owner. Their shares are listed on the same page."""
 
     list_display = ("name", "namespace", "shown_kinds", "revision", "created_by", "created_at")
     list_filter = (NamespaceFilter, "created_at")
@@ -85,7 +85,7 @@ class CubeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("shares"))
     def shares(self, cube: Cube) -> SafeString | str:
-        """With whom it is shared, the newest first: ids, since a user may belong to a namespace out of reach."""
+        """List the shares, newest first. Users are shown by id, because they may belong to a namespace out of reach."""
         found = CubeShare.objects.filter(namespace_id=cube.namespace_id).order_by("-created_at", "user_id")
         lines = (
             (
@@ -106,7 +106,7 @@ class CubeAdmin(ReadOnlyAdmin):
 
 @admin.register(UserErasure)
 class UserErasureAdmin(TextAdmin):
-    """Receipts of users who were erased: the id is all that is left of one. The reason was typed."""
+    """Receipts of erased users. Only the id is left of a user. The reason is masked like other typed text."""
 
     what = "receipt"
     hidden = {"reason": "masked_reason"}

@@ -1,4 +1,4 @@
-"""Documents, to be read only: the page Documents and the API give, read anew and erase them."""
+"""Documents, read-only. The page Documents and the API add, re-parse and erase them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ops.admin.texts import TextAdmin
 
 @admin.register(Document)
 class DocumentAdmin(TextAdmin):
-    """Documents as they are in force; their chunks are memories. A client's names of them are typed."""
+    """Documents in their current version; their chunks are memories. Names from clients are masked like texts."""
 
     what = "document"
     hidden = {"document_id": "masked_id", "title": "masked_title", "source": "masked_source",

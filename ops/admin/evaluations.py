@@ -1,4 +1,4 @@
-"""Measured retrieval, to be read only: evaluation runs and judgements of hits."""
+"""Measurements of retrieval, read-only: evaluation runs and judgements of hits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
 
 @admin.register(RelevanceJudgement)
 class RelevanceJudgementAdmin(TextAdmin):
-    """Which memories answer which questions, as people and clients marked them."""
+    """Marks of people and clients that say which memories answer which questions."""
 
     what = "judgement"
     hidden = {"question": "hidden_question", "query_text": "hidden_question"}

@@ -1,4 +1,4 @@
-"""Rows as a file, streamed: CSV that spreadsheets cannot take for formulas, or JSON lines."""
+"""Streams rows as a file: JSON lines, or CSV whose cells spreadsheets do not execute as formulas."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson; chars
 
 
 class TooMany(Exception):
-    """More rows are chosen than one file holds."""
+    """Raised if more rows are chosen than a file may hold."""
 
 
 def export(request: HttpRequest, rows: QuerySet, form: str) -> StreamingHttpResponse:
-    """The memories as a file, newest first; taken down in the audit before the first byte goes. Raises TooMany."""
+    """Stream the memories as a file, newest first. The export is audited before the first byte. Raises TooMany."""
     chosen = list(rows.order_by("-pk").values_list("pk", "namespace_id")[: MAX_ROWS + 1])
     if len(chosen) > MAX_ROWS:
         raise TooMany
@@ -73,7 +73,7 @@ def _record(row: Memory) -> dict[str, Any]:
 
 def _csv(records: Iterator[dict[str, Any]]) -> Iterator[str]:
     writer = csv.writer(Echo())
-    # The mark by which spreadsheets know UTF-8.
+    # The byte order mark tells spreadsheets that the file is UTF-8.
     yield "\ufeff" + writer.writerow(COLUMNS)
     for record in records:
         cells = {**record, "metadata": json.dumps(record["metadata"], ensure_ascii=False)}

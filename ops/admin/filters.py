@@ -1,4 +1,4 @@
-"""Filters of long lists: typed ones for columns with many values, within what staff reach."""
+"""Filters of long lists. Columns with many values have a text field, and only reachable values are suggested."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUGGESTIONS = 50
 
 
 class TypedFilter(admin.ListFilter):
-    """A filter whose value is typed: for columns with too many values for a list of links."""
+    """A filter with a text field, for columns that have too many values for a list of links."""
 
     template = "admin/typed_filter.html"
     parameter_name = ""
@@ -47,7 +47,7 @@ class TypedFilter(admin.ListFilter):
         return [self.parameter_name]
 
     def options(self) -> list[str]:
-        """Values to suggest while typing."""
+        """Return values to suggest while typing."""
         return []
 
     def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
@@ -66,7 +66,7 @@ class TypedFilter(admin.ListFilter):
 
 
 class SessionFilter(TypedFilter):
-    """One session by its exact name."""
+    """Filters by the exact name of a session."""
 
     title = gettext_lazy("session")
     parameter_name = "session"
@@ -74,7 +74,7 @@ class SessionFilter(TypedFilter):
 
 
 class ActorFilter(TypedFilter):
-    """One actor, for example `key:1a2b3c4d` or `staff:ann`."""
+    """Filters by an actor, for example `key:1a2b3c4d` or `staff:ann`."""
 
     title = gettext_lazy("actor")
     parameter_name = "actor"
@@ -82,7 +82,7 @@ class ActorFilter(TypedFilter):
 
 
 class IdFilter(TypedFilter):
-    """Rows that name one id; of a value that is none there are no rows."""
+    """Filters by an id. A value that is no id matches nothing."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if not self.value:
@@ -94,7 +94,7 @@ class IdFilter(TypedFilter):
 
 
 class NamespaceFilter(TypedFilter):
-    """One namespace by its name, or those that begin like it."""
+    """Filters by the name of a namespace, or by its beginning."""
 
     title = gettext_lazy("namespace")
     parameter_name = "namespace"
@@ -108,14 +108,14 @@ class NamespaceFilter(TypedFilter):
         ids = find_namespaces(self.value, self.access)
         if ids is None:
             return queryset
-        # One namespace as an equality, so that its index gives the rows in order.
+        # A single namespace is tested by equality, so that its index returns the rows in order.
         return queryset.filter(namespace_id=ids[0]) if len(ids) == 1 else queryset.filter(namespace_id__in=ids)
 
 
 def find_namespaces(value: str, access: Access) -> list[int] | None:
-    """The ids of the namespace of that name, else of (at most SUGGESTIONS) that begin with it; None for no name.
+    """Return the ids of the namespace of that name, or else of at most SUGGESTIONS that begin with it.
 
-    Only of those that `access` reaches.
+    Returns None if `value` is empty. Only namespaces within `access` are found.
     """
     if not value:
         return None

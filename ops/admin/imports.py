@@ -1,4 +1,4 @@
-"""Imports, to be read only: the page Imports and the API start and cancel them."""
+"""Imports, read-only. The page Imports and the API start and cancel them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.admin.texts import TextAdmin
 
 @admin.register(MemoryImport)
 class MemoryImportAdmin(TextAdmin):
-    """Files of other programs, and what came of each. What its sender called a file, and who spoke, are typed."""
+    """Files of other programs, and the outcome of each. Names of files and speakers are masked like texts."""
 
     what = "import"
     hidden = {"name": "masked_name", "speaker": "masked_speaker"}

@@ -1,6 +1,6 @@
-"""Background jobs: staff look at them. A job names a function to run, so nobody may write one by hand.
+"""Background jobs, read-only. A job names a function to run, so no one may create one by hand.
 
-Replaying and discarding are `/v1/ops/jobs` and `manage.py jobs`: each is an audit event.
+Jobs are replayed and discarded by `/v1/ops/jobs` and `manage.py jobs`, which audit it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ops.admin.lists import ReadOnlyAdmin
 
 
 class _LookOnly:
-    """No adding, changing or deleting, and none of the actions that would do either.
+    """Makes an admin read-only, without actions.
 
-    The queue carries the work of all namespaces: it is for those who reach all.
+    The queue has the work of all namespaces, so only users who reach all of them may see it.
     """
 
     actions = None
@@ -44,7 +44,7 @@ class _LookOnly:
         return False
 
 
-# django-q saves no success (`save_limit`): its page would always be empty.
+# django-q saves no successes (`save_limit`), so their page would always be empty.
 admin.site.unregister(Success)
 for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Failure, FailAdmin)):
     if admin.site.is_registered(_model):
@@ -54,7 +54,7 @@ for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Failure, F
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
-    """What each job was asked for, how far it is, and what went wrong."""
+    """Jobs with their arguments, progress and errors."""
 
     list_display = (
         "kind",
@@ -86,7 +86,7 @@ class JobAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: Job | None = None) -> Any:
-        """Why a job was discarded is what a person typed."""
+        """Hide the reason for discarding a job, which a person typed, from users who may not read texts."""
         return [str(name) for name in self.fields if name != "reason" or reads_text(request)]
 
     @admin.display(description=gettext_lazy("subject"))

@@ -1,4 +1,4 @@
-"""Lists that stay usable on millions of rows: capped counts, capped pages, a time limit; within what staff reach."""
+"""Lists for tables with millions of rows: capped counts and pages, a time limit, and only rows that staff reach."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ STATEMENT_TIMEOUT = "5s"
 
 
 class CappedPaginator(Paginator):
-    """Counts at most COUNT_CAP rows; all rows of a large table are estimated from the planner's statistics."""
+    """Counts at most COUNT_CAP rows, and estimates an unfiltered large table from the planner's statistics."""
 
     object_list: QuerySet
     estimated = False
 
     @cached_property
     def count(self) -> int:
-        """The rows, COUNT_CAP + 1 for more than that, or the estimate."""
+        """Return the number of rows, COUNT_CAP + 1 if there are more, or an estimate."""
         if not self.object_list.query.where:
             estimate = estimate_rows(self.object_list.model._meta.db_table)
             if estimate > COUNT_CAP:
@@ -45,22 +45,22 @@ class CappedPaginator(Paginator):
 
     @property
     def count_label(self) -> str:
-        """The count in honest words."""
+        """Describe the count, and whether it is estimated or capped."""
         if self.estimated:
             return _("about %(count)s") % {"count": f"{self.count:,}"}
         return f"{COUNT_CAP:,}+" if self.count > COUNT_CAP else f"{self.count:,}"
 
     @cached_property
     def num_pages(self) -> int:
-        """Deeper pages cost the database more and more: filters lead there faster."""
+        """Limit the pages, because deep ones are expensive for the database; filters are faster."""
         return min(super().num_pages, MAX_PAGES)
 
 
 class CappedChangeList(ChangeList):
-    """A change list that can say its count in words (`count_label`)."""
+    """A change list that can describe its count (`count_label`)."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
-        """The rows; for the counts beside a filter (`exclude_parameters`) the newest COUNT_CAP of them."""
+        """Return the rows, or only the newest COUNT_CAP of them to count a filter's values (`exclude_parameters`)."""
         rows = super().get_queryset(request, exclude_parameters)
         if exclude_parameters is None:
             return rows
@@ -72,8 +72,7 @@ class CappedChangeList(ChangeList):
 
 
 class PlainReferences:
-    """Refuses a `_to_field` that is no column of the row: Django looks at relations from elsewhere, and at the empty
-    name, as if they were fields, and fails."""
+    """Refuses a `_to_field` that is not a column. Django accepts reverse relations and an empty name, and fails."""
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         try:
@@ -87,7 +86,7 @@ class PlainReferences:
 
 
 class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
-    """An admin of a table that may hold millions of rows, newest first by its time-ordered id."""
+    """An admin for a table that may have millions of rows, newest first by its time-ordered id."""
 
     paginator = CappedPaginator
     list_per_page = 50
@@ -96,16 +95,19 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
     show_facets = ShowFacets.NEVER
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by = ()
-    # Fields beside those of `list_filter` that links filter a list by.
+    # Fields that links may filter the list by, in addition to `list_filter`.
     linked_by: ClassVar[frozenset[str]] = frozenset()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        """The rows of the namespaces that this member of staff reaches: lists, pages and actions see no other."""
+        """Return the rows in namespaces that this member of staff reaches; lists, pages and actions see no others."""
         return narrow_to_reach(super().get_queryset(request), staff_access(request))
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Only what the list offers. Django allows any field of the row: who may not read texts, or a key's hash, could
-        guess them letter by letter from what `text__startswith` finds."""
+        """Allow only filters that the list offers.
+
+        Django allows filtering by any field. With `text__startswith`, users could guess texts that they may not read,
+        or a key's hash, letter by letter.
+        """
         offered = {*self.linked_by, "pk", "id"}
         for one in self.get_list_filter(request):
             name = one[0] if isinstance(one, tuple | list) else getattr(one, "parameter_name", one)
@@ -116,18 +118,18 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
         return allowed and (field in offered or not known)
 
     def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> QuerySet | None:
-        """What a row may be tied to: what this member of staff reaches."""
+        """Narrow the choices of a relation to what this member of staff reaches."""
         return narrow_choices(super().get_field_queryset(db, db_field, request), db_field, staff_access(request))
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str | None) -> HttpResponse:
-        """What is out of reach is not found, like what does not exist."""
+        """Answer 404 for rows out of reach, as for rows that do not exist."""
         raise Http404
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Gives a look at the list STATEMENT_TIMEOUT a statement; a filter that takes longer is taken off."""
+        """Limit each statement of the list to STATEMENT_TIMEOUT; a filter that takes longer is removed."""
         if request.method != "GET":
             return super().changelist_view(request, extra_context)
 
@@ -151,7 +153,7 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(LargeTableAdmin):
-    """Rows that staff look at and nobody changes here."""
+    """An admin for rows that staff can only look at."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

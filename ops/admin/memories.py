@@ -61,7 +61,7 @@ class MemoryChangeList(CappedChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         rows = super().get_queryset(request, exclude_parameters)
-        # A little more than is shown, because white space is folded.
+        # More than is shown is fetched, because white space is folded.
         shown = {"start": Left("text", 2 * EXCERPT_CHARS)} if reads_text(request) else {"characters": Length("text")}
         return rows.defer("text", "terms", "metadata", "content_hash").annotate(**shown)
 
@@ -118,7 +118,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return MemoryChangeList
 
     def get_urls(self) -> list[URLPattern]:
-        """Adds the contradictions, and the part of a page that shows similar memories, to the admin's own URLs."""
+        """Add the contradictions, and the part of a page that shows similar memories, to the admin's own URLs."""
         view = self.admin_site.admin_view
         own = [
             path("contradictions/", view(self.contradictions_view), name="memory_memory_contradictions"),
@@ -128,12 +128,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return [*own, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Adds the result of the user's latest bulk action."""
+        """Add the result of the user's latest bulk action."""
         toast = latest(member(request), now=timezone.now()) if request.method == "GET" else None
         return super().changelist_view(request, {"toast": toast, **(extra_context or {})})
 
     def contradictions_view(self, request: HttpRequest) -> HttpResponse:
-        """Shows one pair after the other."""
+        """Show one pair after the other."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         context = {**self.admin_site.each_context(request), "opts": self.opts}
@@ -145,17 +145,17 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return [HIDDEN.get(str(name), name) if not reads_text(request) else name for name in self.list_display]
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Hides the filter by tags from users who may not read metadata: it would reveal which tags exist."""
+        """Hide the filter by tags from users who may not read metadata: it would reveal which tags exist."""
         return [one for one in self.list_filter if one is not filters.TagFilter or reads_text(request)]
 
     def get_form(self, request: HttpRequest, obj: Memory | None = None, change: bool = False, **kwargs: Any) -> Any:
-        """Omits the text field for users who may not read the text."""
+        """Omit the text field for users who may not read the text."""
         if not reads_text(request):
             kwargs["form"] = ReasonForm
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
-        """Omits the reason for users who may only look, and the text, former text and metadata for users who may not
+        """Omit the reason for users who may only look, and the text, former text and metadata for users who may not
         read."""
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
@@ -169,7 +169,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         ]
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Searches by words, meaning, id, session or speaker, inside the namespaces that the list is filtered by."""
+        """Search by words, meaning, id, session or speaker, inside the namespaces that the list is filtered by."""
         if not search_term.strip():
             return queryset, False
         asking = Asking(
@@ -191,7 +191,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Skips the admin's own transaction: the service embeds before it opens one.
+        """Skip the admin's own transaction: the service embeds before it opens one.
 
         Adds the parts of the memory that no longer hold.
         """
@@ -214,7 +214,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         )
 
     def hold_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Restores what a newer memory retired of this one, all of it or one part."""
+        """Restore what a newer memory retired of this one, all of it or one part."""
         memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
         if memory is None:
             raise Http404
@@ -223,7 +223,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return retired.hold(request, memory)
 
     def similar_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Shows the memories nearest to one, which its page loads when it is looked at."""
+        """Show the memories nearest to one, which its page loads when it is looked at."""
         memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
         if memory is None or not self.has_view_permission(request, memory):
             raise Http404
@@ -267,12 +267,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
 
     @admin.display(description=gettext_lazy("importance"))
     def weight(self, memory: Memory) -> SafeString:
-        """Shows the importance with its name, which the head of the column says where there is one."""
+        """Show the importance with its name, which the head of the column says where there is one."""
         return format_html('<span class="mos-cell-name">{} </span>{}', _("importance"), f"{memory.importance:.2f}")
 
     @admin.display(description=gettext_lazy("state"))
     def standing(self, memory: Memory) -> SafeString:
-        """Shows its state and its other flags, in words with a mark each."""
+        """Show its state and its other flags, in words with a mark each."""
         shown = [("ok", "●", _("active")) if memory.state == MemoryState.ACTIVE else ("off", "○", _("archived"))]
         if memory.superseded_by is not None:
             shown.append(("off", "⤳", _("superseded")))
@@ -288,7 +288,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
 
     @admin.display(description=gettext_lazy("occurred (UTC)"))
     def when(self, memory: Memory) -> SafeString | str:
-        """Shows when it happened, and when MemOS learned it if that was later."""
+        """Show when it happened, and when MemOS learned it if that was later."""
         occurred, learned = f"{memory.occurred_at:%Y-%m-%d %H:%M}", f"{memory.created_at:%Y-%m-%d %H:%M}"
         if occurred == learned:
             return occurred

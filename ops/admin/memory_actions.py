@@ -1,4 +1,4 @@
-"""What staff do to many memories at once: each asks first, on a page of its own, and is carried out by `ops.bulk`."""
+"""Bulk actions on memories. Each is confirmed on a separate page and carried out by `ops.bulk`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAMPLE = 10
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a verb is asked for: its action, form, title, and the word on the button."""
+    """The confirmation of a bulk action: its admin action, form, title, and the label of the button."""
 
     verb: BulkVerb
     action: str
@@ -65,7 +65,7 @@ ASKED = {
 
 
 class CurationActions(LargeTableAdmin):
-    """The actions of the list of memories."""
+    """The bulk actions of the list of memories."""
 
     actions = (
         *ASKED, "export_csv", "export_json_lines",
@@ -75,47 +75,47 @@ class CurationActions(LargeTableAdmin):
         return bulk.may(member(request), BulkVerb.ERASE)
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        """Texts leave the house in it: who exports must be allowed to read them."""
+        """Require the permission to read texts, because the file contains them."""
         return request.user.has_perm("ops.export") and reads_text(request)
 
     @admin.action(description=gettext_lazy("Archive: take out of retrieval"), permissions=["change"])
     def archive_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks why, then archives."""
+        """Ask for a reason, then archive."""
         return self._curate(request, queryset, ASKED["archive_selected"])
 
     @admin.action(description=gettext_lazy("Restore: bring back into retrieval"), permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks why, then restores."""
+        """Ask for a reason, then restore."""
         return self._curate(request, queryset, ASKED["restore_selected"])
 
     @admin.action(description=gettext_lazy("Merge: one stays, the others are superseded by it"), permissions=["change"])
     def merge_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks which stays and why, then merges."""
+        """Ask for the survivor and a reason, then merge."""
         return self._curate(request, queryset, ASKED["merge_selected"])
 
     @admin.action(description=gettext_lazy("Tag"), permissions=["change"])
     def tag_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks for tags, then puts them on."""
+        """Ask for tags, then add them."""
         return self._curate(request, queryset, ASKED["tag_selected"])
 
     @admin.action(description=gettext_lazy("Embed anew"), permissions=["change"])
     def reembed_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks why, then makes the vectors anew."""
+        """Ask for a reason, then compute new vectors."""
         return self._curate(request, queryset, ASKED["reembed_selected"])
 
     @admin.action(description=gettext_lazy("Erase for good, with a receipt"), permissions=["erase"])
     def erase_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Shows what would go, asks for a word, then asks for the erasure."""
+        """Show what would be erased, ask for a typed confirmation, then request the erasure."""
         return self._curate(request, queryset, ASKED["erase_selected"])
 
     @admin.action(description=gettext_lazy("Export as CSV"), permissions=["export"])
     def export_csv(self, request: HttpRequest, queryset: QuerySet) -> HttpResponseBase | None:
-        """The selection as a table."""
+        """Export the selection as CSV."""
         return self._export(request, queryset, "csv")
 
     @admin.action(description=gettext_lazy("Export as JSON lines"), permissions=["export"])
     def export_json_lines(self, request: HttpRequest, queryset: QuerySet) -> HttpResponseBase | None:
-        """The selection as JSON, an object a line."""
+        """Export the selection as JSON, one object per line."""
         return self._export(request, queryset, "jsonl")
 
     def _export(self, request: HttpRequest, queryset: QuerySet, form: str) -> HttpResponseBase | None:
@@ -192,7 +192,7 @@ class CurationActions(LargeTableAdmin):
 
     @staticmethod
     def _erasures(request: HttpRequest, selected: QuerySet) -> list[dict[str, Any]]:
-        """What an erasure would take, of each namespace, or why it would be refused."""
+        """Preview the erasure in each namespace, or say why it would be refused."""
         access, found = staff_access(request), []
         of_namespace: dict[tuple[int, str], list[uuid.UUID]] = {}
         for namespace_id, name, pk in selected.values_list("namespace_id", "namespace__name", "pk"):
@@ -210,7 +210,7 @@ class CurationActions(LargeTableAdmin):
 
 
 def _sample(rows: QuerySet, *, readable: bool) -> list[dict[str, Any]]:
-    """The selected as they are shown before the action, the newest first; texts masked for who may not read them."""
+    """Return the selected memories for the confirmation, newest first, masked for users who may not read texts."""
     replaced = MemoryLink.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
     text = {"start": Left("text", 3 * EXCERPT_CHARS)} if readable else {}
     columns = ("speaker", "role", "session", "occurred_at", "importance", "pinned", "state", "superseded_by")
@@ -227,7 +227,7 @@ def _sample(rows: QuerySet, *, readable: bool) -> list[dict[str, Any]]:
 
 
 def is_uuid(value: str) -> bool:
-    """Whether it reads as an id."""
+    """Return whether the value is a UUID."""
     try:
         uuid.UUID(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What memories are filtered by. Each is a condition on indexed columns or a look-up by key for each row shown."""
+"""Filters of the list of memories. Each is a condition on indexed columns, or a lookup by key for each row shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BANDS = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01))
 
 
 class _Choice(admin.SimpleListFilter):
-    """One of a few named conditions (`conditions`)."""
+    """A filter with a few named conditions (`options`)."""
 
     options: tuple[tuple[str, Any], ...] = ()
 
@@ -40,7 +40,7 @@ class _Choice(admin.SimpleListFilter):
 
 
 class KindFilter(_Choice):
-    """How fast it fades, as `memory.kinds.kind_of` tells kinds apart."""
+    """Filters by kind, which determines how fast a memory fades (`memory.kinds.kind_of`)."""
 
     title = _("kind")
     parameter_name = "kind"
@@ -51,7 +51,7 @@ class KindFilter(_Choice):
 
 
 class VectorFilter(_Choice):
-    """Whether it can be found by its meaning."""
+    """Filters memories without a vector, which cannot be found by meaning."""
 
     title = _("vector")
     parameter_name = "vector"
@@ -62,7 +62,7 @@ class VectorFilter(_Choice):
 
 
 class SourceFilter(_Choice):
-    """Where it comes from."""
+    """Filters by origin."""
 
     title = _("source")
     parameter_name = "source"
@@ -79,7 +79,7 @@ class SourceFilter(_Choice):
 
 
 class ExpiryFilter(_Choice):
-    """Memories with a date of expiry of their own; what a policy lets expire is on the decay page."""
+    """Filters by a memory's own expiry date. Expiry by a policy is on the page Decay."""
 
     title = _("expiry")
     parameter_name = "expiry"
@@ -97,7 +97,7 @@ class ExpiryFilter(_Choice):
 
 
 class ReviewFilter(_Choice):
-    """What waits for a person to look at it."""
+    """Filters memories that await a person's review."""
 
     title = _("review")
     parameter_name = "review"
@@ -113,7 +113,8 @@ class ReviewFilter(_Choice):
         if value == "waiting":
             return rows.exclude(review="")
         if value == Review.CONTRADICTION:
-            # From the few that are linked or marked: a condition on each of millions took more than 5 s.
+            # The query starts from the few linked or marked memories: a condition on each of millions took more than 5
+            # s.
             links = MemoryLink.objects.across_namespaces().filter(kind=LinkKind.CONTRADICTS).order_by()
             marked = Memory.objects.across_namespaces().filter(review=value).order_by()
             either = links.values("memory_id").union(links.values("other_id"), marked.values("pk"))
@@ -122,7 +123,7 @@ class ReviewFilter(_Choice):
 
 
 class DuplicateFilter(_Choice):
-    """Whether another memory has the same text, as the sweep counted last."""
+    """Filters by whether another memory had the same text when the sweep last counted."""
 
     title = _("duplicates")
     parameter_name = "duplicates"
@@ -134,7 +135,7 @@ class DuplicateFilter(_Choice):
 
 
 class HoldsFilter(_Choice):
-    """Whether it still holds."""
+    """Filters by whether a memory still holds."""
 
     title = _("holds")
     parameter_name = "holds"
@@ -145,7 +146,7 @@ class HoldsFilter(_Choice):
 
 
 class ImportanceFilter(_Choice):
-    """Importance in bands of a fifth."""
+    """Filters by importance in bands of a fifth."""
 
     title = _("importance")
     parameter_name = "band"
@@ -157,7 +158,7 @@ class ImportanceFilter(_Choice):
 
 
 class TagFilter(TypedFilter):
-    """One tag."""
+    """Filters by a tag."""
 
     title = _("tag")
     parameter_name = "tag"
@@ -166,5 +167,5 @@ class TagFilter(TypedFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if not self.value:
             return queryset
-        # As the index `memory_tagged` has it.
+        # This condition matches the index `memory_tagged`.
         return queryset.filter(metadata__has_key=TAGS_KEY, metadata__tags__contains=[self.value])

@@ -1,4 +1,4 @@
-"""Forms of the curation of memories: what staff correct, and what they are asked before a bulk action."""
+"""Forms for the curation of memories: corrections, and the confirmation of bulk actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.bulk import MAX_SELECTED
 
 
 class ReasonForm(forms.ModelForm):
-    """What staff may change of a memory that they may not read."""
+    """The fields that staff may change of a memory that they may not read."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -40,7 +40,7 @@ class ReasonForm(forms.ModelForm):
 
 
 class MemoryForm(ReasonForm):
-    """What staff may correct of a memory, and why they do."""
+    """A correction of a memory, with its reason."""
 
     text = forms.CharField(
         label=gettext_lazy("Text"),
@@ -59,7 +59,7 @@ class MemoryForm(ReasonForm):
         fields = ("text", "metadata", "importance")
 
     def clean_text(self) -> str:
-        """The text with the line breaks it had: browsers send CR LF for each."""
+        """Restore the original line breaks, because browsers send CR LF for each."""
         text: str = self.cleaned_data["text"]
         if "\r\n" not in self.instance.text:
             text = text.replace("\r\n", "\n")
@@ -69,7 +69,7 @@ class MemoryForm(ReasonForm):
             raise ValidationError(error.message) from error
 
     def clean_metadata(self) -> dict[str, Any]:
-        """A JSON object; an emptied field is an empty one."""
+        """Check that the metadata is a JSON object. An emptied field is an empty object."""
         metadata = self.cleaned_data["metadata"]
         if metadata is None:
             return {}
@@ -82,7 +82,7 @@ class MemoryForm(ReasonForm):
 
 
 class CurationForm(forms.Form):
-    """The confirmation of a bulk action: which memories, and why."""
+    """The confirmation of a bulk action, with the memories and a reason."""
 
     ids = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(
@@ -99,12 +99,12 @@ class CurationForm(forms.Form):
         return list(dict.fromkeys(ids))
 
     def parameters(self) -> dict[str, Any]:
-        """What the action is given besides the memories."""
+        """Return the parameters of the action besides the memories."""
         return {"reason": self.cleaned_data["reason"]}
 
 
 class TagForm(CurationForm):
-    """Tags to put on."""
+    """The tags to add."""
 
     tags = forms.CharField(
         max_length=tagging.MAX_TAGS * (tagging.MAX_TAG_CHARS + 2),
@@ -126,7 +126,7 @@ class TagForm(CurationForm):
 
 
 class MergeForm(CurationForm):
-    """Which of the memories stays."""
+    """The memory that survives a merge."""
 
     survivor = forms.UUIDField(widget=forms.HiddenInput, error_messages={"required": gettext_lazy("Choose one.")})
 
@@ -141,7 +141,7 @@ class MergeForm(CurationForm):
 
 
 class EraseForm(CurationForm):
-    """The word that is typed before memories are erased for good."""
+    """The word that has to be typed before memories are erased for good."""
 
     WORD = "ERASE"
     typed = forms.CharField(max_length=20, widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}))

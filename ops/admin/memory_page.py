@@ -67,7 +67,7 @@ class MemoryPage:
         rows = list(MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN])
         if not rows:
             return _("none: it was never changed")
-        # The text that replaced each version: the one after it, or the present text.
+        # The text that replaced each version is that of the following version, or the present text.
         into = [memory.text, *(row.text for row in rows[:-1])]
         lines = [
             (
@@ -141,7 +141,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("preference"))
     def preference_shown(self, memory: Memory) -> str:
-        """Shows the kind of a preference, and whether its holder states it or their choices show it."""
+        """Show the kind of a preference, and whether its holder states it or their choices show it."""
         said = memory.metadata.get(PREFERENCE_KEY)
         said = said if isinstance(said, dict) else {}
         attitude = ATTITUDES.get(str(said.get("attitude")))
@@ -150,7 +150,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("quoted by summaries"))
     def summaries(self, memory: Memory) -> SafeString | str:
-        """Shows the versions of its session's summary that were made from it, among the newest SUMMARIES."""
+        """Show the versions of its session's summary that were made from it, among the newest SUMMARIES."""
         recent = Condensation.objects.filter(namespace_id=memory.namespace_id, session=memory.session).order_by("-id")
         newest = recent.values_list("pk", flat=True)[:SUMMARIES]
         rows = recent.filter(pk__in=list(newest), source_memory_ids__contains=[memory.pk])
@@ -184,7 +184,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("why its importance"))
     def importance_parts(self, memory: Memory) -> SafeString:
-        """Shows the parts that sum to the importance, computed now; a value that a person set is labelled as such."""
+        """Show the parts that sum to the importance, computed now; a value that a person set is labelled as such."""
         row = _upkeep(memory)
         marks = Counter(
             RelevanceJudgement.objects.filter(
@@ -206,7 +206,7 @@ class MemoryPage:
 
 
 def _list_judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
-    """Lists a line of the links for each memory that holds together with this one, as judged by a language model."""
+    """List a line of the links for each memory that holds together with this one, as judged by a language model."""
     rows = UnsurePair.objects.filter(
         Q(newer_id=memory.pk) | Q(older_id=memory.pk),
         namespace_id=memory.namespace_id,

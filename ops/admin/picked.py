@@ -1,4 +1,4 @@
-"""The memories that a number of the console counts, or that someone circled on the map, as a filter of the list."""
+"""Filters the list to the memories that a number in the console counts, or that someone selected on the map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ops.access import reachable_namespaces, staff_access, staff_actor
 
 
 class PickedFilter(admin.ListFilter):
-    """Shown only where the address has it (`ops.picked`): nobody types one."""
+    """Shown only if it is in the address (`ops.picked`), because it cannot be typed."""
 
     title = gettext_lazy("picked in the console")
 

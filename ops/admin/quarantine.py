@@ -1,4 +1,4 @@
-"""What the gate kept apart: staff read it, and release or discard it."""
+"""Quarantined items, which staff read and then release or discard."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from ops.admin.saved_views import BuiltIn, SavedViewsMixin
 from ops.admin.scope import render_mask, render_mask_box
 from ops.admin.texts import TextAdmin
 
-# One action decides so many items; each is a transaction of its own.
+# Limit of items that an action decides. Each of them is decided in a separate transaction.
 MAX_SELECTED = 500
 SHOWN_PROBLEMS = 5
 
 
 class RuleFilter(TypedFilter):
-    """One rule by its exact name."""
+    """Filters by the exact name of a rule."""
 
     title = gettext_lazy("rule")
     parameter_name = "rule"
@@ -45,14 +45,14 @@ class RuleFilter(TypedFilter):
 
 
 class ReviewForm(ActionForm):
-    """Which decision, and why."""
+    """A decision on items, with a note."""
 
     note = forms.CharField(label=gettext_lazy("Note"), required=False, max_length=quarantine.MAX_NOTE_CHARS)
 
 
 @admin.register(QuarantinedItem)
 class QuarantineAdmin(SavedViewsMixin, TextAdmin):
-    """Turns and documents that wait for a decision, and those that were decided."""
+    """Turns and documents that await a decision, and decided ones."""
 
     what = "quarantine"
     hidden = {"shown_text": "hidden_text", "shown_metadata": "hidden_text", "shown_document": "hidden_text",
@@ -77,12 +77,12 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
         return rows.annotate(start=Left("text", 2 * EXCERPT_CHARS)) if reads_text(request) else rows
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's own, and the review queue."""
+        """Add the review queue to the admin's own URLs."""
         own = path("review/", self.admin_site.admin_view(self.review_view), name="memory_quarantineditem_review")
         return [own, *super().get_urls()]
 
     def review_view(self, request: HttpRequest) -> HttpResponse:
-        """One item after the other."""
+        """Show one item after the other."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         context = {**self.admin_site.each_context(request), "opts": self.opts}
@@ -91,12 +91,12 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
         return response
 
     def has_review_permission(self, request: HttpRequest) -> bool:
-        """Who may change items may decide on them."""
+        """Allow decisions to users who may change items."""
         return request.user.has_perm("memory.change_quarantineditem")
 
     @admin.action(description=gettext_lazy("Release: remember it after all"), permissions=["review"])
     def release_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
-        """Makes memories of the items."""
+        """Release the items as memories."""
         decided = self._decide(request, queryset, quarantine.release, _("%(n)s not released: %(why)s"))
         if decided:
             said = ngettext("%(n)s item was released.", "%(n)s items were released.", decided)
@@ -104,17 +104,17 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
 
     @admin.action(description=gettext_lazy("Discard: delete its text"), permissions=["review"])
     def discard_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
-        """Empties the items."""
+        """Discard the items by emptying them."""
         decided = self._decide(request, queryset, quarantine.discard, _("%(n)s not discarded: %(why)s"))
         if decided:
             said = ngettext("%(n)s item was discarded.", "%(n)s items were discarded.", decided)
             messages.success(request, said % {"n": f"{decided:,}"})
 
     def _decide(self, request: HttpRequest, queryset: QuerySet, verb: Callable[..., Any], refused: str) -> int:
-        """How many it was done with; `refused` says why it was not with the others."""
+        """Apply the decision and return how many items it was applied to. `refused` is the message for the others."""
         decided = 0
         problems: Counter[str] = Counter()
-        # The oldest first, so that released turns stand in their order.
+        # The oldest come first, so that released turns keep their order.
         for identity in queryset.order_by("pk").values_list("pk", flat=True)[:MAX_SELECTED]:
             try:
                 verb(

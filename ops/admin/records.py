@@ -155,7 +155,7 @@ class BulkChangeAdmin(ReadOnlyAdmin):
               "actor", "created_at", "finished_at", "events", "id")  # fmt: skip
 
     def get_fields(self, request: HttpRequest, obj: BulkChange | None = None) -> Any:
-        """Masks the reason and the new values, which people typed, for users who may not read texts."""
+        """Mask the reason and the new values, which people typed, for users who may not read texts."""
         return [
             "masked_wanted" if name == "shown_wanted" and not reads_text(request) else str(name) for name in self.fields
         ]
@@ -217,7 +217,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     """Lists the audit log. The database itself refuses to change it."""
 
     def get_fields(self, request: HttpRequest, obj: AuditLog | None = None) -> Any:
-        """Masks text that people typed for users who may not read texts."""
+        """Mask text that people typed for users who may not read texts."""
         return [
             "masked_details" if name == "shown_details" and not reads_text(request) else str(name)
             for name in self.fields

@@ -19,7 +19,7 @@ from ops.admin.lists import LargeTableAdmin, ReadOnlyAdmin
 
 @admin.register(Namespace)
 class NamespaceAdmin(LargeTableAdmin):
-    """Tenants. A name is what clients and audit events call a namespace by, so it stays."""
+    """Namespaces. Clients and audit events refer to them by name, so the name cannot be changed."""
 
     list_display = ("name", "description", "searchable", "created_at")
     search_fields = ("name__startswith",)
@@ -36,7 +36,7 @@ class NamespaceAdmin(LargeTableAdmin):
         )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """A new namespace is in nobody's reach but theirs who reach all."""
+        """Require access to all namespaces, because a new one is not granted to anyone."""
         return staff_access(request).all_namespaces and super().has_add_permission(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Namespace | None = None) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class NamespaceAdmin(LargeTableAdmin):
 
 @admin.register(Procedure)
 class ProcedureAdmin(LargeTableAdmin):
-    """Prompts and tools that agents are given."""
+    """Prompts and tools for agents."""
 
     list_display = ("name", "kind", "version", "namespace", "enabled", "created_at")
     list_filter = ("kind", "enabled", NamespaceFilter)
@@ -66,13 +66,13 @@ class ProcedureAdmin(LargeTableAdmin):
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
     ) -> forms.ModelChoiceField | None:
         wide = staff_access(request).all_namespaces
-        # What every namespace is given is theirs to write who reach every namespace.
+        # Procedures for every namespace may be written only by users who reach every namespace.
         options = {"help_text": _("Empty: every namespace is given it")} if wide else {"required": True}
         return super().formfield_for_foreignkey(db_field, request, **{**options, **kwargs})
 
 
 @admin.register(EmbeddingModel)
 class EmbeddingModelAdmin(ReadOnlyAdmin):
-    """Models whose vectors are stored; `manage.py reembed` switches between them."""
+    """Models with stored vectors. `manage.py reembed` switches between them."""
 
     list_display = ("name", "provider", "dimensions", "state", "created_at", "activated_at")

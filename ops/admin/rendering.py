@@ -1,4 +1,4 @@
-"""Stored values as HTML. Everything here is untrusted text: it goes through format_html, never around it."""
+"""Renders stored values as HTML. They are untrusted, so all of them go through format_html."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ EXCERPT_CHARS = 120
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text on one line."""
+    """Return the beginning of a text on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= EXCERPT_CHARS else flat[: EXCERPT_CHARS - 1] + "…"
 
 
 def pretty_json(value: Any) -> SafeString:
-    """JSON, indented, in its own box."""
+    """Render indented JSON in a box."""
     return format_html(
         '<pre class="mos-json" tabindex="0">{}</pre>', json.dumps(value, indent=2, ensure_ascii=False, default=str)
     )
 
 
 def memory_link(memory_id: str, label: str) -> SafeString:
-    """A link to a memory's page."""
+    """Return a link to a memory's page."""
     return format_html('<a href="{}">{}</a>', reverse("admin:memory_memory_change", args=[memory_id]), label)
 
 
 def card(text: str, sources: Any) -> SafeString:
-    """A condensation's card: its buckets, each item with links to the memories behind it (see `item_sources`)."""
+    """Render a summary's card: its sections, each item with links to its source memories (see `item_sources`)."""
     try:
         content = json.loads(text)
     except ValueError:
@@ -75,5 +75,5 @@ def _statements(items: list[str], sources: Any) -> SafeString:
 
 
 def moment(value: datetime) -> SafeString:
-    """A time in UTC that machines can read too."""
+    """Render a UTC time that machines can read, too."""
     return format_html('<time datetime="{}">{}</time>', value.isoformat(), f"{value:%Y-%m-%d %H:%M:%S} UTC")

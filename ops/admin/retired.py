@@ -1,5 +1,5 @@
-"""The top of a memory's page when a newer one took something of it: which words, by what, since when, why; and the
-buttons that have it hold again."""
+"""The top of a memory's page if a newer one retired parts of it: which words, by what, since when and why, with buttons
+that undo it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOLDS = "It holds."
 
 @dataclass(frozen=True, slots=True)
 class RetiredPart:
-    """One part that holds no longer. `start` names it in the form; None: the whole memory."""
+    """A part that no longer holds. `start` identifies it in the form; None stands for the whole memory."""
 
     start: int | None
     old: str
@@ -45,7 +45,7 @@ class RetiredPart:
 
 
 def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
-    """What the template shows; None where all of the memory holds."""
+    """Return the template's context, or None if all of the memory holds."""
     readable = reads_text(request)
     pairs = retired.list_parts(memory)
     found = [_part(pair, readable=readable) for pair in pairs]
@@ -61,7 +61,7 @@ def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
 
 
 def hold(request: HttpRequest, memory: Memory) -> HttpResponse:
-    """Has all of it hold again, or the part that the form names by where it starts."""
+    """Reinstate the whole memory, or the part that the form identifies by its start."""
     start = request.POST.get("start", "")
     starts = [int(start)] if start.isdecimal() and len(start) <= 6 else None
     try:
@@ -82,7 +82,7 @@ def hold(request: HttpRequest, memory: Memory) -> HttpResponse:
 
 
 def strike_out(text: str, pairs: Iterable[Pair]) -> SafeString:
-    """A text with the parts of `pairs`, which are in their order, struck out."""
+    """Return the text with the parts of `pairs`, which are in order, struck out."""
     pieces, at = [], 0
     for pair in pairs:
         start, end = max(at, pair.start), max(at, pair.end)
@@ -103,7 +103,7 @@ def _part(pair: Pair, *, readable: bool) -> RetiredPart:
 
 
 def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> RetiredPart:
-    """The memory itself, which another one supersedes."""
+    """Return the entry for a memory that is superseded as a whole."""
     newer = Memory.objects.filter(namespace_id=memory.namespace_id, pk=newer_id).first()
     link = MemoryLink.objects.filter(
         namespace_id=memory.namespace_id,
@@ -142,6 +142,6 @@ def _why(reason: str, confidence: float, explanation: str = "") -> str:
 
 
 def count_words(memory: Memory) -> str:
-    """How many parts of it hold no longer, in words; empty for none."""
+    """Describe how many parts no longer hold. Returns "" if there are none."""
     count = retired.count_parts(memory)
     return ngettext("%(count)s part retired", "%(count)s parts retired", count) % {"count": count} if count else ""

@@ -1,4 +1,4 @@
-"""The review queue: what the gate kept apart, one item a page, decided by keyboard."""
+"""The review queue: quarantined items, one per page, decided by keyboard."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DECISIONS = {"release": quarantine.release, "discard": quarantine.discard}
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text; `hit`: what the gate found is in it."""
+    """A part of a text. `hit` says whether the gate found something in it."""
 
     text: str
     hit: bool
 
 
 def waiting(request: HttpRequest) -> QuerySet[QuarantinedItem]:
-    """What this member of staff may decide on, the oldest first, of the namespace and rule in the address."""
+    """Return the items to decide, oldest first, filtered by the namespace and the rule in the address."""
     rows = QuarantinedItem.objects.reachable_by(staff_access(request)).pending()
     namespace_ids = find_namespaces(request.GET.get("namespace", "").strip(), staff_access(request))
     if namespace_ids is not None:
@@ -48,7 +48,7 @@ def waiting(request: HttpRequest) -> QuerySet[QuarantinedItem]:
 
 
 def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -> HttpResponse:
-    """Shows an item by GET; decides on it by POST and goes on to the next."""
+    """Show an item on GET; decide on it on POST and go on to the next."""
     if request.method == "POST":
         if not may_decide:
             raise PermissionDenied
@@ -83,12 +83,12 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
 
 
 def highlight(item: QuarantinedItem) -> list[Piece]:
-    """The text in pieces: what the rules that kept it apart find today, and the rest between."""
+    """Split the text into what the rules that quarantined it find today, and the rest."""
     return pieces_of(item.text, quarantine.find_places(item))
 
 
 def pieces_of(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:
-    """The text cut at the spans, which may overlap or lie beyond its end."""
+    """Split the text at the spans, which may overlap or exceed it."""
     pieces: list[Piece] = []
     at = 0
     for begins, ends in sorted(spans):
@@ -105,7 +105,7 @@ def pieces_of(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:
 
 
 def _decide(request: HttpRequest) -> HttpResponse:
-    """Decides, and goes to the item after it; what cannot be decided stays and says why."""
+    """Decide and go to the next item. On an error the item stays, with a message."""
     kept, decision = _read_filters(request), request.POST.get("decision", "")
     try:
         item_id = uuid.UUID(request.POST.get("item", ""))
@@ -134,7 +134,7 @@ def _decide(request: HttpRequest) -> HttpResponse:
 
 
 def _item_at(rows: QuerySet[QuarantinedItem], at: str) -> QuarantinedItem | None:
-    """The item that is asked for or the next one after it, else the first."""
+    """Return the requested item or the next one after it, or else the first."""
     rows = rows.select_related("namespace")
     try:
         wanted = uuid.UUID(at)

@@ -1,4 +1,4 @@
-"""Saved views: a list with its filters under a name, as a row of chips above the list."""
+"""Saved views: named filters of a list, shown as a row of chips above it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ops.admin.scope import member
 from ops.models import SavedView
 
 MAX_OWN = 50
-# What says where in the list someone is, and not what the list is.
+# Parameters that describe the position in the list, not its filters.
 OF_THE_PAGE = frozenset({"p", "e", "_facets", "_popup", "_to_field"})
-# Filters whose values are chosen from a few; those of others are typed and may be a tenant's names.
+# Filters with a few fixed values. Values of other filters are typed and may contain a tenant's names.
 CHOSEN = frozenset(
     "state__exact review holds vector expiry duplicates pinned__exact kind tier__exact role__exact source band use"
     " occurred_at__gte occurred_at__lt created_at__gte created_at__lt trigger_reason__exact event_type".split()
@@ -35,7 +35,7 @@ CHOSEN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A view that every list has from the beginning."""
+    """A view that a list has by default."""
 
     name: Any
     querystring: str
@@ -43,7 +43,7 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class ViewChip:
-    """One view as it is shown; `own` is its id when it may be deleted."""
+    """A view as it is shown. `own` is its id if the user may delete it."""
 
     name: Any
     url: str
@@ -54,13 +54,13 @@ class ViewChip:
 
 
 class SavedViewsMixin(LargeTableAdmin):
-    """A list with chips; `built_in_views` come before those that people saved."""
+    """A list with chips: `built_in_views`, followed by saved views."""
 
     built_in_views: ClassVar[tuple[BuiltIn, ...]] = ()
     change_list_template = "admin/memory/curated_list.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Opens at the member's default view, but not when they come from this list and have cleared it."""
+        """Open the user's default view, unless they come from this list and have cleared it."""
         views = list(visible(request, self.opts.label_lower))
         coming_from = urlsplit(request.headers.get("Referer", "")).path
         default = next((view for view in views if view.is_default and view.user_id == request.user.pk), None)
@@ -90,11 +90,11 @@ class SavedViewsMixin(LargeTableAdmin):
 
 
 def visible(request: HttpRequest, model: str = "") -> QuerySet[SavedView]:
-    """The views (of one list) that this member of staff has, and those shared that name nothing out of reach.
+    """Return the user's views (of one list), and shared ones that do not reveal names out of reach.
 
-    What is typed into a filter, and what a view is called, may be a name from the owner's namespaces. So others see a
-    shared view when they reach the namespace that it is filtered by, when nothing in it is typed, or when they reach
-    all that its owner reaches.
+    A filter's value and a view's name may be names from the owner's namespaces. So others see a shared view only if
+    they reach the namespace that it is filtered by, if none of its values was typed, or if they reach all that its
+    owner reaches.
     """
     rows = SavedView.objects.filter(Q(user_id=request.user.pk) | Q(shared=True)).order_by("name")
     if model:
@@ -109,7 +109,7 @@ def visible(request: HttpRequest, model: str = "") -> QuerySet[SavedView]:
 
 
 def _within(view: SavedView, access: Access, reached_names: set[str]) -> bool:
-    """Whether someone else's view names nothing beyond `access`."""
+    """Return whether another user's view reveals nothing beyond `access`."""
     values = dict(parse_qsl(view.querystring))
     if namespace := values.get("namespace", ""):
         return namespace in reached_names
@@ -120,13 +120,13 @@ def _within(view: SavedView, access: Access, reached_names: set[str]) -> bool:
 
 
 def normal(querystring: str) -> str:
-    """The filters of a query string in one order, so that equal views are equal."""
+    """Return the filters of a query string in a fixed order, so that equal views are equal."""
     pairs = sorted((key, value) for key, value in parse_qsl(querystring.lstrip("?")) if key not in OF_THE_PAGE)
     return urlencode(pairs)
 
 
 class ViewForm(forms.Form):
-    """A view to be kept."""
+    """A view to save."""
 
     model = forms.CharField(max_length=100)
     name = forms.CharField(max_length=60)
@@ -137,7 +137,7 @@ class ViewForm(forms.Form):
 
 @admin.register(SavedView)
 class SavedViewAdmin(LargeTableAdmin):
-    """Saved views: one's own, and those that others share."""
+    """Saved views: the user's own, and views that others share."""
 
     list_display = ("name", "model", "user", "shared", "is_default", "created_at")
     list_filter = ("model", "shared")
@@ -165,7 +165,7 @@ class SavedViewAdmin(LargeTableAdmin):
         return self.has_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's own, and where the row of chips posts to."""
+        """Add the URLs that the chips post to."""
         own = [
             path("keep/", self.admin_site.admin_view(require_POST(self.keep_view)), name="ops_savedview_keep"),
             path("<int:view_id>/drop/", self.admin_site.admin_view(require_POST(self.drop_view)),
@@ -174,7 +174,7 @@ class SavedViewAdmin(LargeTableAdmin):
         return [*own, *super().get_urls()]
 
     def keep_view(self, request: HttpRequest) -> HttpResponse:
-        """Keeps the filters of a list under a name; a name that one has already gets the new ones."""
+        """Save the filters of a list under a name. An existing view of that name is replaced."""
         form = ViewForm(request.POST)
         if not form.is_valid():
             messages.error(request, _("The view was not saved: give it a name of up to 60 characters."))
@@ -199,7 +199,7 @@ class SavedViewAdmin(LargeTableAdmin):
         return HttpResponseRedirect(f"{where}?{querystring}")
 
     def drop_view(self, request: HttpRequest, view_id: int) -> HttpResponse:
-        """Deletes one of one's own views."""
+        """Delete a view of the user."""
         view = SavedView.objects.filter(pk=view_id, user=member(request)).first()
         if view is None:
             raise Http404
@@ -208,7 +208,7 @@ class SavedViewAdmin(LargeTableAdmin):
         return HttpResponseRedirect(self._list_of(request, view.model))
 
     def _list_of(self, request: HttpRequest, model: str) -> str:
-        """The address of the list of `model`, when this member of staff may open it and it has views."""
+        """Return the address of the list of `model`. Raises PermissionDenied, or Http404 for a list without views."""
         for registered, model_admin in self.admin_site._registry.items():
             if registered._meta.label_lower == model and isinstance(model_admin, SavedViewsMixin):
                 if not _may_view(model_admin, request):

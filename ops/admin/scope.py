@@ -1,4 +1,4 @@
-"""Which rows and which texts a member of staff sees in the admin."""
+"""Determines which rows and which texts a member of staff sees in the admin."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ops.access import MASK
 
 
 def member(request: HttpRequest) -> User:
-    """The member of staff of a page that only staff open."""
+    """Return the member of staff who opened a page."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def narrow_to_reach(rows: QuerySet, access: Access) -> QuerySet:
-    """Those of the namespaces that `access` reaches; rows of no namespace only for who reaches all.
+    """Narrow rows to the namespaces that `access` reaches. Rows without a namespace need access to all.
 
-    Tables without a namespace (embedding models) are the server's, and hold nothing of a tenant.
+    Tables without a namespace column (embedding models) belong to the server and hold no tenant's data.
     """
     if access.all_namespaces:
         return rows.across_namespaces() if isinstance(rows, ScopedQuerySet) else rows
@@ -39,7 +39,7 @@ def narrow_to_reach(rows: QuerySet, access: Access) -> QuerySet:
 
 
 def narrow_choices(rows: QuerySet | None, db_field: Field, access: Access) -> QuerySet | None:
-    """The choices of a relation, narrowed alike; `rows` is what the admin would offer, None for all."""
+    """Narrow the choices of a relation. `rows` is what the admin would offer; None means all."""
     related: Any = db_field.related_model
     if not hasattr(related, "_default_manager"):
         return rows
@@ -47,12 +47,12 @@ def narrow_choices(rows: QuerySet | None, db_field: Field, access: Access) -> Qu
 
 
 def render_mask(characters: int) -> str:
-    """What stands in place of a text that this member of staff may not read."""
+    """Return the placeholder for a text that this member of staff may not read."""
     return f"{MASK} ({ngettext('%(count)d character', '%(count)d characters', characters) % {'count': characters}})"
 
 
 def render_mask_box(characters: int) -> SafeString:
-    """The same on a page of its own, with how to get the permission."""
+    """Render the placeholder as a box, which says how to get the permission."""
     return format_html(
         '<p class="mos-masked">{}<span class="mos-quiet">{}</span></p>',
         render_mask(characters),

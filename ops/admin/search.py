@@ -1,4 +1,4 @@
-"""Finds memories for staff: by words through the postings, by meaning, by id, by session, by speaker."""
+"""Searches memories for staff: by words through the postings, by meaning, by id, by session, by speaker."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ops.admin.filters import find_namespaces
 CAP = 10_000
 MAX_TERMS = 32
 MAX_SESSIONS = 1000
-# What a search by meaning begins with, and how many it brings.
+# Prefix of a search by meaning, and its number of results.
 MEANING = "~"
 NEAREST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowedRows:
-    """The narrowed rows, and what staff should know about them."""
+    """The narrowed rows, and a note about them for staff."""
 
     rows: QuerySet
     note: str = ""
@@ -37,9 +37,10 @@ class NarrowedRows:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks and where: `namespace` is the name (or its beginning) that the list is filtered by, empty for all.
+    """The user and context of a search.
 
-    `archived`: the list is of archived memories. `by_text`: whether the asker may search by what memories say.
+    `namespace` is the name, or its beginning, by which the list is filtered; "" stands for all. `archived`: the list is
+    of archived memories. `by_text`: the user may search by text.
     """
 
     access: Access
@@ -49,7 +50,7 @@ class Asking:
     now: datetime
 
     def namespace_ids(self) -> list[int] | None:
-        """The namespaces to search; None for all."""
+        """Return the namespaces to search, or None for all."""
         named = find_namespaces(self.namespace, self.access)
         if named is None and not self.access.all_namespaces:
             return sorted(self.access.namespace_ids)
@@ -57,10 +58,10 @@ class Asking:
 
 
 def search(rows: QuerySet, text: str, asking: Asking) -> NarrowedRows:
-    """Memories of `rows` that have all words of `text` (newest CAP), or the id, `session:NAME` or `speaker:NAME`.
+    """Find memories of `rows` that have all words of `text` (newest CAP), or by id, `session:NAME` or `speaker:NAME`.
 
-    After `~` those that mean it, nearest first. The postings hold searchable memories only; in a list of archived ones
-    the stored terms of the rows are read instead.
+    After `~` the search is by meaning, nearest first. The postings hold searchable memories only; in a list of archived
+    ones the stored terms of the rows are read instead.
     """
     text = text.strip().replace("\0", "")
     try:
@@ -125,7 +126,7 @@ def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[i
 
 
 def with_all_terms(wanted: Sequence[str], *, namespace_ids: list[int] | None) -> list[uuid.UUID]:
-    """Searchable memories that have every term, newest first: CAP of them, and one more if there are more."""
+    """Return the searchable memories with every term, newest first: CAP of them, and one more if there are more."""
     if namespace_ids is None:
         namespace_ids = list(Namespace.objects.order_by().values_list("pk", flat=True))
     return list_with_all_terms(namespace_ids, wanted, limit=CAP + 1)

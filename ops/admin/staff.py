@@ -1,4 +1,4 @@
-"""Who reaches which namespaces and may do what. Nobody gives, or takes over, more than they have themselves."""
+"""Namespaces and permissions of staff. No one can give, or take over, more than they have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ops.models import StaffGrant
 
 
 class _GrantedByAll:
-    """Only who reaches every namespace grants one: nobody widens their own reach."""
+    """Requires access to every namespace for grants, so that users cannot extend their own reach."""
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return reaches_all(request.user) and super().has_view_permission(request, obj)  # type: ignore[misc]
@@ -33,7 +33,7 @@ class _GrantedByAll:
 
 
 class GrantInline(_GrantedByAll, admin.TabularInline):
-    """The namespaces that the user reaches in console and admin."""
+    """The namespaces that the user reaches in the console and the admin."""
 
     model = StaffGrant
     extra = 1
@@ -43,7 +43,7 @@ class GrantInline(_GrantedByAll, admin.TabularInline):
 
 @admin.register(StaffGrant)
 class StaffGrantAdmin(_GrantedByAll, LargeTableAdmin):
-    """Each grant: a member of staff and a namespace."""
+    """Grants, each of a namespace to a member of staff."""
 
     list_display = ("user", "namespace", "created_at")
     list_filter = ("user",)
@@ -54,7 +54,7 @@ class StaffGrantAdmin(_GrantedByAll, LargeTableAdmin):
 
 
 def own_permissions(request: HttpRequest) -> QuerySet[Permission]:
-    """The permissions that a member of staff has, and so may give."""
+    """Return the permissions that a member of staff has, and so may give."""
     if request.user.is_superuser:
         return Permission.objects.all()
     either = Q(user=request.user.pk) | Q(group__user=request.user.pk)
@@ -62,7 +62,7 @@ def own_permissions(request: HttpRequest) -> QuerySet[Permission]:
 
 
 def own_groups(request: HttpRequest) -> QuerySet[Group]:
-    """The groups that hold nothing which a member of staff has not."""
+    """Return the groups whose permissions the member of staff has, too."""
     if request.user.is_superuser:
         return Group.objects.all()
     beyond = Group.objects.exclude(permissions=None).filter(
@@ -72,9 +72,9 @@ def own_groups(request: HttpRequest) -> QuerySet[Group]:
 
 
 def is_beyond(request: HttpRequest, user: User) -> bool:
-    """Whether an account may do, or reaches, something that the member of staff does not.
+    """Return whether an account has permissions or namespaces that the member of staff lacks.
 
-    Also while it is not active: whoever sets its password and switches it on has it.
+    Inactive accounts count too, because who can set the password can also activate the account.
     """
     if request.user.is_superuser:
         return False
@@ -87,7 +87,7 @@ def is_beyond(request: HttpRequest, user: User) -> bool:
 
 
 class _WithinOwn:
-    """Offers the permissions and groups that one has oneself."""
+    """Offers only permissions and groups that the user has."""
 
     def formfield_for_manytomany(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in ("permissions", "user_permissions"):
@@ -98,12 +98,12 @@ class _WithinOwn:
 
 
 class StaffUserAdmin(_WithinOwn, PlainReferences, UserAdmin):
-    """Django's own page of a user, with what the user reaches. Accounts that may do more are to be looked at only."""
+    """Django's page of a user, with the namespaces that they reach. Accounts with more permissions are read-only."""
 
     inlines = (GrantInline,)
 
     def get_inline_instances(self, request: HttpRequest, obj: User | None = None) -> list[Any]:
-        """Not while a user is being made: Django asks for the password first."""
+        """Hide the grants while a user is being created, because Django first asks for the password."""
         return super().get_inline_instances(request, obj) if obj is not None else []
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class StaffUserAdmin(_WithinOwn, PlainReferences, UserAdmin):
 
 
 class StaffGroupAdmin(_WithinOwn, PlainReferences, GroupAdmin):  # type: ignore[misc]
-    """Django's own page of a group. One that holds more than one has oneself is to be looked at only."""
+    """Django's page of a group. Groups with more permissions than the user's own are read-only."""
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)

@@ -1,4 +1,4 @@
-"""Admins of rows that hold what people said: masked for who may not read it, and read on the record."""
+"""Admins of rows with text from people: masked for users who may not read it, and audited when opened by others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ops.admin.lists import ReadOnlyAdmin
 
 
 class TextAdmin(ReadOnlyAdmin):
-    """`hidden` says what stands in the place of each column or field that shows text; `what` names it in the audit."""
+    """An admin that masks texts. `hidden` maps columns and fields to masked variants; the audit calls rows `what`."""
 
     hidden: ClassVar[dict[str, str]] = {}
     what: ClassVar[str] = ""
@@ -41,7 +41,7 @@ class TextAdmin(ReadOnlyAdmin):
 
 
 def note_opened(request: HttpRequest, response: HttpResponse, what: str) -> None:
-    """Takes down that a page with a text was opened by someone who may read it."""
+    """Audit that a page with a text was opened by a user who may read it."""
     row = response.context_data.get("original") if isinstance(response, TemplateResponse) else None  # type: ignore[union-attr]
     if request.method == "GET" and row is not None and reads_text(request):
         note_viewed(

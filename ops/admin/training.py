@@ -1,4 +1,4 @@
-"""Data sets and adapters, to be read only: the page Adapters and the API make them and put them to use."""
+"""Data sets and adapters, read-only. The page Adapters and the API create and activate them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGE = "memory.change_adapter"
 
 
 class DatasetFilter(IdFilter):
-    """The adapters that were trained on one data set."""
+    """Filters adapters by the data set that they were trained on."""
 
     title = gettext_lazy("data set")
     parameter_name = "dataset_id"
@@ -30,7 +30,7 @@ class DatasetFilter(IdFilter):
 
 @admin.register(TrainingDataset)
 class TrainingDatasetAdmin(ReadOnlyAdmin):
-    """Lines to train models on. They hold what memories say, and are downloaded by the API only."""
+    """Data sets for training. They contain memory text and can be downloaded by the API only."""
 
     list_display = ("id", "namespace_id", "problem", "actor", "created_at", "finished_at", "stale_at", "dropped_at")
     list_filter = (NamespaceFilter, ActorFilter, "created_at", "stale_at")
@@ -57,7 +57,7 @@ class TrainingDatasetAdmin(ReadOnlyAdmin):
 
 @admin.register(Adapter)
 class AdapterAdmin(ReadOnlyAdmin):
-    """LoRA adapters. Where one is loaded is for who may change adapters, as on the console's page."""
+    """LoRA adapters. Their servers are visible to users who may change adapters, as on the console's page."""
 
     list_display = ("name", "namespace_id", "state", "base_model", "problem", "actor", "created_at", "activated_at",
                     "ended_at")  # fmt: skip

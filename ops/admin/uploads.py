@@ -1,4 +1,4 @@
-"""Uploads, to be read only: forms of the console and the API send them, and what uses one takes it away."""
+"""Uploads, read-only. Forms of the console and the API send them; an upload is deleted by what uses it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ops.admin.texts import TextAdmin
 
 @admin.register(Upload)
 class UploadAdmin(TextAdmin):
-    """Files that come in parts. What its sender called a file is typed."""
+    """Files sent in parts. Their names, which the sender chose, are masked like texts."""
 
     what = "upload"
     hidden = {"name": "masked_name"}
@@ -29,7 +29,7 @@ class UploadAdmin(TextAdmin):
     fields = ("name", "namespace_id", "size", "arrived", "digest", "actor", "created_at", "user_of_it", "id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        """With what kind of thing uses each."""
+        """Annotate what kind of row uses each upload."""
         user = {"namespace_id": OuterRef("namespace_id"), "id": OuterRef("used_by")}
         return (
             super()

@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries, to be read only: the console and the API make them, change them and send again."""
+"""Webhooks and their deliveries, read-only. The console and the API create and change them, and send again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_OF_ID = 12
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
-    """Addresses that are told of events. Secrets are shown nowhere; the whole address to who may change it."""
+    """Addresses to which events are sent. Secrets are never shown, full addresses to users who may change them."""
 
     list_display = ("address", "namespace", "state", "told_of", "failures", "created_by", "created_at")
     list_filter = (NamespaceFilter, "enabled", "created_at")
@@ -71,7 +71,7 @@ class WebhookAdmin(ReadOnlyAdmin):
 
 
 class EventTypeFilter(admin.SimpleListFilter):
-    """Deliveries of one type of event."""
+    """Filters deliveries by the type of event."""
 
     title = gettext_lazy("type")
     parameter_name = "type"
@@ -84,7 +84,7 @@ class EventTypeFilter(admin.SimpleListFilter):
 
 
 class WebhookFilter(IdFilter):
-    """What one webhook was told."""
+    """Filters deliveries by webhook."""
 
     title = gettext_lazy("webhook")
     parameter_name = "webhook_id"
@@ -92,7 +92,7 @@ class WebhookFilter(IdFilter):
 
 
 class EventIdFilter(IdFilter):
-    """To whom one event was told."""
+    """Filters deliveries by event."""
 
     title = gettext_lazy("event")
     parameter_name = "event_id"
@@ -101,7 +101,7 @@ class EventIdFilter(IdFilter):
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
-    """Events on their way to webhooks, each with its attempts."""
+    """Deliveries of events to webhooks, each with its attempts."""
 
     list_display = ("created_at", "type", "webhook", "state", "attempts", "last_attempt", "next_at")
     list_filter = ("state", NamespaceFilter, EventTypeFilter, WebhookFilter, EventIdFilter, "created_at")
@@ -111,7 +111,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: WebhookDelivery | None = None) -> Any:
-        """What a receiver answered may say again what it was sent."""
+        """Mask a receiver's answer, which may repeat what it was sent."""
         return ["masked_answer" if name == "answer" and not reads_text(request) else str(name) for name in self.fields]
 
     @admin.display(description=gettext_lazy("webhook"))
@@ -142,6 +142,6 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 
 
 def _choose_address(request: HttpRequest, names: Any) -> list[str]:
-    """The whole address for who may change it, its host for others: as the console's page has it."""
+    """Replace the full address by its host for users who may not change it, as the console's page does."""
     whole = request.user.has_perm(CHANGE)
     return ["host" if name == "address" and not whole else str(name) for name in names]

@@ -1,4 +1,4 @@
-"""What Activation shows: the caches of prefixes, how each stands, and what they were worth."""
+"""Builds Activation: the caches of prefixes, their states, and their benefit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REASONS: Mapping[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class ActivationShown:
-    """A cache. `reason`: why it is stale, "" for one that is not."""
+    """A cache. `reason` says why it is stale, or is ""."""
 
     id: uuid.UUID
     namespace: str
@@ -57,7 +57,7 @@ class ActivationShown:
 
 
 def activation_shown(row: ActivationCache, *, namespace: str) -> ActivationShown:
-    """A cache as the page shows it."""
+    """Return a cache as the page shows it."""
     tone, word = _BADGES[row.state]
     return ActivationShown(
         id=row.pk,
@@ -78,7 +78,7 @@ def activation_shown(row: ActivationCache, *, namespace: str) -> ActivationShown
 
 
 def list_figures(found: Mapping[str, Any]) -> Sequence[tuple[Words, str]]:
-    """What caches were worth, line by line; empty while no call was given one."""
+    """Return the benefit of caches, line by line. It is empty while no call used one."""
     if not found["calls"]:
         return ()
     times = found["ttft_ms"]

@@ -1,4 +1,4 @@
-"""What Adapters shows: data sets to train on, adapters, how each stands and what it was measured by."""
+"""Builds Adapters: data sets for training, adapters, their states, and their evaluations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REASONS: Mapping[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class DatasetShown:
-    """A data set: `lines` by file; `stale` is what of its memories is not as it was."""
+    """A data set. `lines` are by file; `stale` says which of its memories have changed."""
 
     id: str
     namespace: str
@@ -65,7 +65,7 @@ class DatasetShown:
 
 @dataclass(frozen=True, slots=True)
 class MetricShown:
-    """A figure of the evaluation, what it must be, and whether it is."""
+    """A figure of the evaluation, the required value, and whether it is met."""
 
     title: Words
     value: str
@@ -101,7 +101,7 @@ class AdapterShown:
 
 
 def dataset_shown(values: Mapping[str, Any]) -> DatasetShown:
-    """A data set, from what the service says of it."""
+    """Return a data set from the service's description of it."""
     tone, word = _DATASETS[values["state"]]
     lines = {name: about["lines"] for name, about in values["files"].items()}
     return DatasetShown(
@@ -123,7 +123,7 @@ def dataset_shown(values: Mapping[str, Any]) -> DatasetShown:
 
 
 def adapter_shown(values: Mapping[str, Any], *, may_change: bool) -> AdapterShown:
-    """An adapter, from what the service says of it; addresses of servers are for who may change it."""
+    """Return an adapter from the service's description. Addresses of servers need the permission to change adapters."""
     tone, word = _ADAPTERS[values["state"]]
     state = values["state"]
     return AdapterShown(

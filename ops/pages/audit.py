@@ -1,4 +1,4 @@
-"""What Audit shows: events with their filters, over time, closely, and as a file; and the API's requests."""
+"""Builds Audit: events with their filters, over time, in detail, and as a file; and the API's requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = 48
 NEW_AT_MOST = 1_000
 ALL_TIME = TimeWindow("all", gettext_lazy("All time"), timedelta(days=365 * 200), timedelta(days=1))
 AUDIT_WINDOWS = (*WINDOWS, ALL_TIME)
-# Filters that an address carries under these names; `from` and `to` are moments in ISO 8601.
+# Query parameters of filters, and the filters' names; `from` and `to` are moments in ISO 8601.
 TEXTS = {"event": "event", "actor": "actor", "session": "session", "subject": "subject", "request": "request_id"}
 FIELDS = ("id", "created_at", "event_type", "actor", "namespace", "session", "subject", "request_id", "details")
 TONES = {"DELETE": "bad", "ERASURE": "bad", "RESET": "bad", "REJECT": "bad", "DISCARD": "bad", "REVOKE": "bad",
@@ -47,7 +47,7 @@ TONES = {"DELETE": "bad", "ERASURE": "bad", "RESET": "bad", "REJECT": "bad", "DI
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter that is on, with the address without it."""
+    """An active filter, with the address without it."""
 
     title: Words
     value: str
@@ -64,7 +64,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """Events of one request that stand together (one alone, of no request, has an empty `request_id`)."""
+    """Consecutive events of a request. A single event without a request has an empty `request_id`."""
 
     request_id: str
     rows: list[EventRow]
@@ -72,7 +72,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """How the last check of the audit chain went. `head` and `sealed` are for those who reach all."""
+    """The result of the last check of the audit chain. `head` and `sealed` are for users who reach all namespaces."""
 
     tone: str
     word: str
@@ -103,12 +103,12 @@ class RequestRow:
 
 
 def window_of(query: QueryDict) -> TimeWindow:
-    """The window that the address names; 7 days when it names none."""
+    """Return the window in the address, by default 7 days."""
     return next((one for one in AUDIT_WINDOWS if one.name == query.get("window")), WINDOWS[2])
 
 
 def read_filter(query: QueryDict, *, now: datetime) -> AuditFilter:
-    """What the address narrows the log to. Raises ValueError for a moment that is none."""
+    """Return the filter in the address. Raises ValueError for an invalid moment."""
     texts = {field: query.get(name, "").strip()[:200] for name, field in TEXTS.items()}
     window = window_of(query)
     since = _moment(query.get("from", "")) or (None if window is ALL_TIME else window.since(now))
@@ -120,7 +120,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def filters(query: QueryDict) -> list[Filter]:
-    """The filters that are on."""
+    """Return the active filters."""
     titles = {
         "event": _("Event"), "actor": _("Actor"), "session": _("Session"), "subject": _("Subject"),
         "request": _("Request"), "from": _("From"), "to": _("Until"),
@@ -151,9 +151,9 @@ def _without(query: QueryDict, *names: str) -> str:
 
 
 def group_events(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[EventGroup]:
-    """The page's events; `by_request`: those of one request together, where its newest stands.
+    """Return the page's events; `by_request` groups those of a request at the place of the newest.
 
-    Without `readable` what people typed is masked.
+    Without `readable`, typed text is masked.
     """
     shown = [event_row(row, query, readable=readable) for row in rows]
     if not by_request:
@@ -172,12 +172,12 @@ def event_row(event: AuditLog, query: QueryDict, *, readable: bool) -> EventRow:
 
 
 def tone_of(event_type: str) -> str:
-    """The colour of an event: what deletes or refuses is bad, what deserves a look is weak."""
+    """Return the colour of an event: bad if it deletes or refuses, weak if it deserves a look."""
     return next((tone for part, tone in TONES.items() if part in event_type), "info")
 
 
 def brief(details: Any) -> str:
-    """The details in a line."""
+    """Return the details on one line."""
     if not isinstance(details, dict):
         return ""
     parts = [f"{name} {_short(value)}" for name, value in details.items() if value not in (None, "", [], {})]
@@ -193,7 +193,7 @@ def _short(value: Any) -> str:
 
 
 def compare_fields(details: dict[str, Any]) -> list[FieldComparison]:
-    """`before` and `after` of an event side by side, as far as it tells them."""
+    """Return `before` and `after` of an event side by side, if it has them."""
     before, after = details.get("before"), details.get("after")
     if not isinstance(before, dict) and not isinstance(after, dict):
         return []
@@ -207,7 +207,7 @@ def compare_fields(details: dict[str, Any]) -> list[FieldComparison]:
 
 
 def plain_details(details: dict[str, Any]) -> list[tuple[str, str]]:
-    """The details besides `before` and `after`."""
+    """Return the details except `before` and `after`."""
     hidden = ("before", "after") if compare_fields(details) else ()
     return [(name, _text(value)) for name, value in details.items() if name not in hidden]
 
@@ -219,14 +219,14 @@ def _text(value: Any) -> str:
 
 
 def pretty(details: Any) -> str:
-    """The details as they are kept."""
+    """Return the details as indented JSON."""
     return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True)
 
 
 def over_time(access: Access, wanted: AuditFilter, query: QueryDict, *, now: datetime) -> tuple[Histogram | None, int]:
-    """How many events there were when, each column with the address that narrows the log to it; and how many in all.
+    """Return the events over time and their number; each column has the address that narrows the log to it.
 
-    Counts the newest COUNTED_AT_MOST events: of more, the picture begins where those begin.
+    Only the newest COUNTED_AT_MOST events are counted. If there are more, the picture begins with the oldest of these.
     """
     found = trail.span(access, wanted)
     if found is None:
@@ -285,7 +285,7 @@ def _narrow_to_step(query: QueryDict, since: datetime, until: datetime) -> str:
 
 
 def chain(access: Access, *, now: datetime) -> Chain:
-    """The badge of the audit chain: how its last check went."""
+    """Return the badge of the audit chain, with the result of its last check."""
     last = next((one for one in schedules.schedule_states(now=now) if one.name == VERIFY), None)
     state = last.state if last else None
     tone, word = {
@@ -309,7 +309,7 @@ CLASSES = {"ok": range(200, 400), "refused": range(400, 500), "failed": range(50
 
 
 def requests(access: Access, *, kept: str, route: str, before: str) -> tuple[list[RequestRow], str]:
-    """One page of the API's newest requests and the cursor of the page after. Raises RedisAway."""
+    """Return a page of the API's newest requests, and the cursor of the next page. Raises RedisAway."""
     statuses = CLASSES.get(kept)
 
     def matches(one: RecentRequest) -> bool:
@@ -334,9 +334,9 @@ def _request_row(one: RecentRequest, names: dict[int, str]) -> RequestRow:
 
 
 def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
-    """Lines of CSV, with a heading."""
+    """Yield lines of CSV, with a heading."""
     writer = csv.writer(Echo())
-    # The mark by which spreadsheets know UTF-8.
+    # The byte order mark tells spreadsheets that the file is UTF-8.
     yield "\ufeff" + writer.writerow(FIELDS)
     for event in events:
         record = _record(event, readable=readable)
@@ -345,7 +345,7 @@ def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
 
 
 def as_json_lines(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
-    """One JSON object a line."""
+    """Yield a JSON object per line."""
     for event in events:
         yield json.dumps(_record(event, readable=readable), ensure_ascii=False) + "\n"
 

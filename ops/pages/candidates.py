@@ -35,7 +35,7 @@ PART_WORDS: dict[str, Words] = {
     "successor": _("In the older one's place"),
     "retired": _("Retired words"),
 }
-# The word, the tone and the dot's shape of each verdict.
+# Word, tone and shape of the dot for each verdict.
 VERDICTS: dict[str, tuple[Words, str, str]] = {
     Verdict.RETURNED.value: (pgettext_lazy("verdict", "Returned"), "good", "circle"),
     Verdict.RESTATED.value: (pgettext_lazy("verdict", "Says the same"), "weak", "square"),
@@ -103,17 +103,17 @@ class CandidateRow:
 
     @property
     def colour(self) -> str:
-        """Returns the tone of its dot."""
+        """Return the tone of its dot."""
         return {"off": "grey", "info": "blue"}.get(self.tone, self.tone)
 
     @property
     def delta(self) -> int:
-        """Returns by how many places the signals lifted it; negative if they lowered it."""
+        """Return by how many places the signals lifted it; negative if they lowered it."""
         return self.place_raw - self.place
 
     @property
     def steps(self) -> int:
-        """Returns the number of places that it moved."""
+        """Return the number of places that it moved."""
         return abs(self.delta)
 
     @property
@@ -126,7 +126,7 @@ class CandidateRow:
 
     @property
     def signals(self) -> list[ScoreShare]:
-        """Lists the signals for or against it, the strongest first."""
+        """List the signals for or against it, the strongest first."""
         return sorted((part for part in self.parts if part.name not in ARMS), key=lambda part: -abs(part.share))
 
     def _part(self, name: str) -> ScoreShare | None:
@@ -134,7 +134,7 @@ class CandidateRow:
 
 
 def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[CandidateRow]:
-    """Lists the hits, best first, then the rejected candidates, best first."""
+    """List the hits, best first, then the rejected candidates, best first."""
     rows: list[tuple[Mapping[str, Any], bool, str]] = []
     for hit, explained in zip(seen.found.hits, seen.found.explanations, strict=True):
         rows.append((explained, True, hit.text))
@@ -172,7 +172,7 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[CandidateRow
 
 
 def parts_of(row: Mapping[str, Any]) -> list[ScoreShare]:
-    """Returns the parts of a score, as `memory.retrieval.explain.parts` gives them: arms first."""
+    """Return the parts of a score, as `memory.retrieval.explain.parts` gives them: arms first."""
     return [
         ScoreShare(name, PART_WORDS.get(name, name), part["raw"], part.get("rank"), part["weight"], part["weighted"])
         for group in (row["arms"], row["signals"])
@@ -196,7 +196,7 @@ class PlaceChange:
 
     @property
     def kind(self) -> str:
-        """Returns came, went, up, down or same."""
+        """Return came, went, up, down or same."""
         if self.before is None:
             return "came"
         if self.after is None:
@@ -205,12 +205,12 @@ class PlaceChange:
 
     @property
     def steps(self) -> int:
-        """Returns the number of places that it moved."""
+        """Return the number of places that it moved."""
         return abs((self.before or 0) - (self.after or 0))
 
 
 def compare_places(before: Sequence[CandidateRow], after: Sequence[CandidateRow]) -> list[PlaceChange]:
-    """Compares the results of two settings: those of the second in their order, then those only in the first."""
+    """Compare the results of two settings: those of the second in their order, then those only in the first."""
     first = {row.id: row for row in before if row.returned}
     second = {row.id: row for row in after if row.returned}
     return [

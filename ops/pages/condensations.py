@@ -20,7 +20,7 @@ from ops.words import Words
 
 PAGE = 50
 VERSIONS_SHOWN = 20
-# The most words of two cards that are compared; a card has some hundreds.
+# Maximum number of words of two cards to compare. A card has some hundreds.
 MAX_WORDS = 4_000
 
 BUCKETS: dict[str, Words] = {
@@ -50,7 +50,7 @@ class CardTokens:
 
     @property
     def share(self) -> float | None:
-        """Returns condensed / original: smaller is better."""
+        """Return condensed / original: smaller is better."""
         return self.condensed / self.original if self.original else None
 
 
@@ -111,7 +111,7 @@ class SummaryVersion:
 
 
 def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[list[VersionRow], uuid.UUID | None]:
-    """Returns one page of all versions, newest first, and the id that the page after begins before."""
+    """Return one page of all versions, newest first, and the id that the page after begins before."""
     rows = Condensation.objects.reachable_by(access).select_related("namespace")
     if session:
         rows = rows.filter(session=session)
@@ -131,7 +131,7 @@ def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[l
 
 
 def chain(namespace: Namespace, session: str, user: Staff) -> list[SummaryVersion]:
-    """Lists the newest versions of one session's summary, newest first."""
+    """List the newest versions of one session's summary, newest first."""
     rows = Condensation.objects.filter(namespace=namespace, session=session).order_by("-number")
     found = list(rows[: VERSIONS_SHOWN + 1])
     named = {one for row in found[:VERSIONS_SHOWN] for one in _all_sources(row)}
@@ -181,7 +181,7 @@ def _version(
 
 
 def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) -> list[Bucket]:
-    """Groups the card's items by bucket, each with the memories that it comes from."""
+    """Group the card's items by bucket, each with the memories that it comes from."""
     card = card_of(row)
     found = []
     for name in SECTIONS:
@@ -198,7 +198,7 @@ def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) ->
 
 
 def sources_of(row: Condensation) -> dict[uuid.UUID, int]:
-    """Returns the turns of the memories that a card names, if they still exist."""
+    """Return the turns of the memories that a card names, if they still exist."""
     named = _all_sources(row)
     return dict(Memory.objects.filter(namespace_id=row.namespace_id, pk__in=named).values_list("pk", "turn"))
 
@@ -214,7 +214,7 @@ def _source(identity: str, turns: dict[uuid.UUID, int], user: Staff) -> ItemSour
 
 
 def card_of(row: Condensation) -> dict[str, Any]:
-    """Returns the stored card; empty when it is none (a model's own words)."""
+    """Return the stored card; empty when it is none (a model's own words)."""
     try:
         card = orjson.loads(row.condensed_text)
     except orjson.JSONDecodeError:
@@ -223,7 +223,7 @@ def card_of(row: Condensation) -> dict[str, Any]:
 
 
 def lines_of(row: Condensation | None) -> str:
-    """Renders a card as lines of text, for comparing."""
+    """Render a card as lines of text, for comparing."""
     if row is None:
         return ""
     card = card_of(row)
@@ -234,7 +234,7 @@ def lines_of(row: Condensation | None) -> str:
 
 
 def word_changes(before: str, after: str) -> list[WordDiff]:
-    """Lists the changes, word by word; Chinese by character. Spaces go with the word before them."""
+    """List the changes, word by word; Chinese by character. Spaces go with the word before them."""
     old, new = _words(before), _words(after)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     changes: list[WordDiff] = []

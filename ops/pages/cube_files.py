@@ -1,4 +1,4 @@
-"""What the page of a cube's files shows: its dumps and loads, how far each is and what came of it."""
+"""Builds the page of a cube's files: its dumps and loads, with their progress and outcome."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _SENDERS: Mapping[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class PartShown:
-    """A part of the file: what became of its lines, in words and numbers."""
+    """A part of the file, with the outcomes of its lines."""
 
     title: Words
     outcomes: list[tuple[Words, int]]
@@ -67,10 +67,10 @@ class PartShown:
 
 @dataclass(frozen=True, slots=True)
 class CubeFileShown:
-    """A dump or load; `memories` is what became of the file's memories, `parts` of everything in it.
+    """A dump or load. `memories` is the outcome of the file's memories, `parts` that of everything in it.
 
-    `faults` are the first lines that could not be taken, `source` the cube that a loaded file was written of,
-    `sender` who signed it where that was not this server.
+    `faults` are the first lines that were rejected, `source` is the cube that a loaded file was written from, and
+    `sender` is who signed it if it was not this server.
     """
 
     id: str
@@ -96,7 +96,7 @@ class CubeFileShown:
 
 
 def show_file(row: Mapping[str, Any], *, may_read_text: bool) -> CubeFileShown:
-    """A dump or load as the page shows it; names and faults of a file are masked for who may not read texts."""
+    """Return a dump or load for the page. Names and faults of files are masked for users who may not read texts."""
     tone, word = STATES[row["state"]]
     is_load = row["kind"] == CubeFileKind.LOAD
     manifest = row["manifest"] or {}

@@ -1,4 +1,4 @@
-"""What Cubes shows: the cubes that are reached, what each holds, whose it is and with whom it is shared."""
+"""Builds Cubes: the reachable cubes, their contents, owners and shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS: Mapping[str, Words] = {
     CubeKind.ACTIVATION: gettext_lazy("activation caches"),
     CubeKind.PARAMETRIC: gettext_lazy("adapters"),
 }
-# The kinds that can be switched on beside texts, and what that does.
+# Kinds that can be enabled in addition to texts, with their effects.
 EXTRA_KINDS: Sequence[tuple[str, Words, Words]] = (
     (
         CubeKind.ACTIVATION,
@@ -59,9 +59,9 @@ _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class CubeShown:
-    """A cube; `owner` is the user's name, or id where this member of staff does not reach the user.
+    """A cube. `owner` is the user's name, or id if the user is out of reach.
 
-    `extra_kinds` are those beside texts, as the service names them.
+    `extra_kinds` are those in addition to texts, as the service names them.
     """
 
     id: uuid.UUID
@@ -79,7 +79,7 @@ class CubeShown:
 
 @dataclass(frozen=True, slots=True)
 class CubeRow:
-    """A cube of the list, with its searchable memories and how many shares of it are in force."""
+    """A cube in the list, with its number of searchable memories and of shares in force."""
 
     cube: CubeShown
     memories: int
@@ -88,7 +88,7 @@ class CubeRow:
 
 @dataclass(frozen=True, slots=True)
 class ContentsShown:
-    """What a cube holds: its figures, and its memories by kind (None while there are none)."""
+    """The contents of a cube: its figures, and its memories by kind (None if there are none)."""
 
     tiles: list[Tile]
     kinds: StackedBar | None
@@ -108,7 +108,7 @@ class ShareShown:
 
 
 def cube_shown(cube: Cube, owners: Mapping[uuid.UUID, User]) -> CubeShown:
-    """A cube as the page shows it."""
+    """Return a cube as the page shows it."""
     owner = owners.get(cube.owner_id) if cube.owner_id else None
     return CubeShown(
         id=cube.pk,
@@ -126,7 +126,7 @@ def cube_shown(cube: Cube, owners: Mapping[uuid.UUID, User]) -> CubeShown:
 
 
 def shares_shown(shares: Sequence[CubeShare], users: Mapping[uuid.UUID, User], *, now: datetime) -> list[ShareShown]:
-    """With whom a cube is shared."""
+    """Return the shares of a cube."""
     rows = []
     for one in shares:
         over = one.expires_at is not None and one.expires_at <= now
@@ -148,7 +148,7 @@ def shares_shown(shares: Sequence[CubeShare], users: Mapping[uuid.UUID, User], *
 
 
 def list_rows(cubes: Sequence[Cube], owners: Mapping[uuid.UUID, User], *, now: datetime) -> list[CubeRow]:
-    """The cubes of a list."""
+    """Return the cubes of a list."""
     ids = [cube.namespace_id for cube in cubes]
     counted = NamespaceStat.objects.filter(namespace_id__in=ids).order_by().values_list("namespace_id")
     memories = dict(counted.annotate(n=Sum("memories")))
@@ -161,9 +161,9 @@ def list_rows(cubes: Sequence[Cube], owners: Mapping[uuid.UUID, User], *, now: d
 
 
 def contents_shown(cube: Cube, user: Staff) -> ContentsShown:
-    """What a cube holds, each figure with a link to what it counts."""
+    """Return the contents of a cube; each figure links to what it counts."""
     held, ns = count_contents(cube), cube.namespace.name
-    # With a space at which a narrow tile breaks its line: else it breaks the unit.
+    # A plain space lets a narrow tile break the line there instead of within the unit.
     size = filesizeformat(held["text_bytes"]).replace("\xa0", " ")
     tiles = [
         Tile(_("Memories"), _count(held["memories"]), _("that are searched"), list_link(user, "memory", ns)),

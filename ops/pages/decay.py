@@ -1,4 +1,4 @@
-"""What the page about decay shows: strength by age, what leaves soon, and what another policy would do."""
+"""Builds the page Decay: strength by age, memories that leave soon, and the effect of another policy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS: dict[MemoryKind, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`heat` 0 (none) to 5 (most); `words` are for who does not see the grid."""
+    """A cell. `heat` is from 0 (none) to 5 (most); `words` describe it to users who do not see the grid."""
 
     count: int
     heat: int
@@ -61,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class StrengthBand:
-    """A band of strength; `below_floor`: the sweep archives what is in it, unless it is exempt."""
+    """A band of strength. If it is `below_floor`, the sweep archives its memories unless they are exempt."""
 
     label: str
     below_floor: bool
@@ -71,7 +71,7 @@ class StrengthBand:
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """A value of the policy to try. `unit` and `off` (what 0 means) are its words."""
+    """A policy value to try. `unit` and `off` (the meaning of 0) are shown next to it."""
 
     name: str
     title: Words
@@ -84,7 +84,7 @@ class Slider:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What a sweep would do under the tried values. `problem`: why they cannot be saved."""
+    """The effect of a sweep with the tried values. `problem` says why they cannot be saved."""
 
     changed: bool
     archive: int
@@ -99,7 +99,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The tiles and the grid. `counted_at`: when, if what was counted then is shown."""
+    """The tiles and the grid. `counted_at` is set if they were counted earlier."""
 
     tiles: list[Tile]
     ages: list[str]
@@ -115,7 +115,7 @@ class Decay:
 
 @dataclass(frozen=True, slots=True)
 class LeavingSoon:
-    """Those that leave first, of `count`."""
+    """The memories that leave first, of `count`."""
 
     listed: list[Leaving]
     count: int
@@ -124,7 +124,7 @@ class LeavingSoon:
 
 
 def decay(scope: Scope, counted: strength_counts.Faded, *, is_kept: bool) -> Decay:
-    """How strong the memories are under the policy in force. `is_kept`: it was counted for an earlier look."""
+    """Return the strength of memories under the policy in force. `is_kept`: it was counted for an earlier request."""
     policy = governing(scope.namespace_id).effective.policy
     grid = counted.grid
     ages, strengths = forecast.bands(grid.ages), forecast.bands(grid.strengths)
@@ -154,7 +154,7 @@ def decay(scope: Scope, counted: strength_counts.Faded, *, is_kept: bool) -> Dec
 
 
 def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None = None) -> LeavingSoon:
-    """What a sweep in 7 days would archive; `counted`: how many that is, if it is known."""
+    """Return the memories that a sweep in 7 days would archive. `counted` is their number, if it is known."""
     policy, soon = governing(scope.namespace_id).effective.policy, now + SOON
     counted = counted or due.counts(scope.namespace_id, policy, now=soon)
     count = counted.decayed + counted.expired
@@ -166,7 +166,7 @@ def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None =
 
 
 def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
-    """Counts what the next sweep would archive with the values of the address; nothing is saved."""
+    """Count what the next sweep would archive with the values in the address. Nothing is saved."""
     governs = governing(scope.namespace_id)
     changed = read_changes(governs, given)
     url = _policies_url(scope, changed)
@@ -193,19 +193,19 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
 
 
 def sliders(scope: Scope, given: Mapping[str, str]) -> list[Slider]:
-    """The values that can be tried, where the address or the policy in force has them."""
+    """Return the values to try, from the address or else from the policy in force."""
     governs = governing(scope.namespace_id)
     changed = read_changes(governs, given)
     return [_slider(name, governs, changed) for name in FIELDS]
 
 
 def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineChart:
-    """Strength over age by the formula of the sweep, for a memory of usual importance that is not used meanwhile."""
+    """Return strength over age by the sweep's formula, for a memory of usual importance that is not used meanwhile."""
     governs = governing(scope.namespace_id)
     changed = read_changes(governs, given)
     policies: list[tuple[Policy, bool]] = [(governs.effective.policy, False)]
     if changed:
-        # `what_if` says what is wrong with them, if so.
+        # `what_if` reports invalid values.
         with suppress(InvalidInput):
             policies.append((policy_with(governs, changed), True))
     longest = max(policy.half_life_days[kind] for policy, _ in policies)
@@ -234,7 +234,7 @@ def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineCh
 
 
 def _keep_values(scope: Scope, given: Mapping[str, str]) -> dict[str, str]:
-    """The namespace and the tried values, as an address has them."""
+    """Return the namespace and the tried values as query parameters."""
     return {"ns": scope.namespace, **{name: given[name] for name in FIELDS if given.get(name)}}
 
 
@@ -302,7 +302,7 @@ def _sweep_tile(scope: Scope) -> Tile:
 def _cell(scope: Scope, grid: forecast.Grid, row: int, column: int) -> Cell:
     count = grid.counts[row][column]
     age, band = forecast.bands(grid.ages)[column], forecast.bands(grid.strengths)[row]
-    # By the logarithm: a few memories are to be seen beside thousands.
+    # The logarithm keeps a few memories visible among thousands.
     heat = 0 if not count else max(1, round(_HEATS * count.bit_length() / max(1, grid.most).bit_length()))
     words = ngettext(
         "%(n)s memory, strength %(strength)s, age %(age)s", "%(n)s memories, strength %(strength)s, age %(age)s", count
@@ -337,7 +337,7 @@ def _slider(name: str, governs: Governing, changed: Mapping[str, Value]) -> Slid
 
 
 def _policies_url(scope: Scope, changed: Mapping[str, Value]) -> str:
-    """The page that saves a policy, with the tried values."""
+    """Return the page that saves a policy, with the tried values."""
     short = {name: changed[key] for name, key in FIELDS.items() if key in changed}
     try:
         return f"{reverse('ops:policies')}?{urlencode({'ns': scope.namespace, **short})}"

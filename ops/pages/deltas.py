@@ -46,7 +46,7 @@ def emptier(now: Figures, before: Figures, window: TimeWindow) -> Delta | None:
 
 
 def _points(change: float, words: str) -> Delta:
-    """Describes a change of a share that should be small."""
+    """Describe a change of a share that should be small."""
     points = 100 * change
     tone = "off" if abs(points) < 1 else "bad" if points > 0 else "good"
     return Delta(_("%(points)s points") % {"points": f"{abs(points):.1f}"}, tone, points > 0, words)

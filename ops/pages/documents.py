@@ -1,4 +1,4 @@
-"""What Documents shows: documents with their chunks, and the files that they are read from."""
+"""Builds Documents: documents with their chunks, and the files that they are parsed from."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BADGES: Mapping[str, tuple[str, Words]] = {
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document in the list: `key` leads to its page."""
+    """A document in the list. `key` leads to its page."""
 
     key: uuid.UUID
     name: str
@@ -44,9 +44,9 @@ class DocumentLine:
 
 @dataclass(frozen=True, slots=True)
 class FileShown:
-    """A file: how far it is (`percent`), and what came of it. `may_reparse`: its original is there.
+    """A file with its progress (`percent`) and outcome. `may_reparse`: its original still exists.
 
-    `in_quarantine`: the gate keeps its text apart, and nobody has decided yet.
+    `in_quarantine`: the gate has quarantined its text, and no decision was made yet.
     """
 
     id: str
@@ -68,7 +68,7 @@ class FileShown:
 
 @dataclass(frozen=True, slots=True)
 class ChunkShown:
-    """A chunk: where it stands, and its text, which the template masks."""
+    """A chunk: its location and its text, which the template masks."""
 
     index: int
     place: str
@@ -79,7 +79,7 @@ class ChunkShown:
 
 
 def document_line(row: Document, *, namespace: str, may_read_text: bool) -> DocumentLine:
-    """A document of the list; its name is masked for who may not read texts."""
+    """Return a document of the list. Its name is masked for users who may not read texts."""
     name = (row.title or row.document_id) if may_read_text else MASK
     return DocumentLine(row.id, name, namespace, row.version, row.characters, row.updated_at)
 
@@ -87,9 +87,9 @@ def document_line(row: Document, *, namespace: str, may_read_text: bool) -> Docu
 def file_shown(
     values: Mapping[str, Any], *, document_key: str, may_read_text: bool, waiting: Collection[str]
 ) -> FileShown:
-    """A file as the page shows it, from what the service says of it. Its reasons may quote it: they are masked, too.
+    """Return a file from the service's description. Its reasons may quote it, so they are masked like its name.
 
-    `waiting`: the ids of what the quarantine holds undecided.
+    `waiting` are the ids of undecided items in the quarantine.
     """
     in_quarantine = values["quarantine_id"] in waiting
     tone, word = _BADGES[values["state"]]
@@ -113,7 +113,7 @@ def file_shown(
 
 
 def chunk_shown(values: Mapping[str, Any]) -> ChunkShown:
-    """A chunk, from what the service says of it."""
+    """Return a chunk from the service's description of it."""
     place = ", ".join(filter(None, (name_pages(values["page"], values["last_page"]), values["heading"])))
     return ChunkShown(
         index=values["index"] + 1,
@@ -126,7 +126,7 @@ def chunk_shown(values: Mapping[str, Any]) -> ChunkShown:
 
 
 def _problem(values: Mapping[str, Any], *, in_quarantine: bool) -> str:
-    """Why nothing came of the file; of what was kept apart in words for who looks at the page. Empty once released."""
+    """Return why the file did not become a document, for quarantined texts in words for this page; "" once released."""
     if values["quarantine_id"] is None or not values["refusal"]:
         return str(values["problem"])
     says = " ".join(str(reason["says"]) for reason in values["reasons"])

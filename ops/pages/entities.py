@@ -1,4 +1,4 @@
-"""What the pages of entities show: the list of a namespace, and one entity with its names, neighbours and mentions."""
+"""Builds the pages of entities: the list of a namespace, and an entity with its names, neighbours and mentions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class EntityList:
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """One row of the table behind the graph. `evidence` is the sentence that shows it, `memories` lead to more."""
+    """A row of the table behind the graph. `evidence` is a sentence that shows it, `memories` link to more."""
 
     number: int
     words: Words
@@ -105,7 +105,7 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True)
 class OtherName:
-    """A name of the entity. `merged`: it was another entity's before a person merged the two."""
+    """A name of the entity. If it is `merged`, it belonged to another entity before a person merged the two."""
 
     id: str
     name: str
@@ -118,7 +118,7 @@ class OtherName:
 
 @dataclass(frozen=True, slots=True)
 class UndoableMerge:
-    """A merge or split that can be taken back with `undo`, the names that still stand for this entity."""
+    """A merge or split that can be undone. `undo` are its names that still belong to this entity."""
 
     words: Words
     reason: str
@@ -130,7 +130,7 @@ class UndoableMerge:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A memory that speaks of the entity. `retired`: how many parts of it hold no longer."""
+    """A memory that mentions the entity. `retired` is the number of its parts that no longer hold."""
 
     memory: Memory
     speaker: str
@@ -143,7 +143,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """One entity."""
+    """The page of an entity."""
 
     id: uuid.UUID
     namespace: str
@@ -162,7 +162,7 @@ class EntityPage:
 
 
 def namespaces(access: Access) -> list[tuple[str, str]]:
-    """Every namespace with its number of entities, in words."""
+    """Return every namespace with its number of entities as text."""
     return [
         (name, f"{COUNTED_AT_MOST:,}+" if count > COUNTED_AT_MOST else f"{count:,}")
         for name, count in browse.counts(access, limit=NAMESPACES)
@@ -179,7 +179,7 @@ def listing(
     readable: bool,
     limit: int = PAGE,
 ) -> EntityList:
-    """A page of the namespace's entities: the newest first, or the most mentioned. `cursor` is of the same order."""
+    """Return a page of the namespace's entities: the newest, or the most mentioned, first. `cursor` has that order."""
     following: uuid.UUID | Rank | None
     if by_mentions:
         rank = cursor if isinstance(cursor, Rank) else None
@@ -214,7 +214,7 @@ def entity_url(entity_id: uuid.UUID | str, namespace: str) -> str:
 def build_entity(
     scope: Scope, entity: Entity, *, user: Staff, readable: bool, month: datetime | None, cursor: Cursor | None
 ) -> EntityPage:
-    """One entity that is not merged into another."""
+    """Return the page of an entity that is not merged into another."""
     edges = [
         *entity_listing.relations(scope, {entity.id}, limit=entity_listing.NEIGHBOURS),
         *entity_listing.companions(scope, {entity.id}, limit=entity_listing.NEIGHBOURS),
@@ -265,7 +265,7 @@ def build_entity(
 
 
 def candidates(scope: Scope, *, entity: Entity, begins: str) -> list[EntityRow]:
-    """Entities that one could merge this one into: their names begin so."""
+    """Return entities, by the beginning of their names, into which this one could be merged."""
     found = listing(scope, kind=None, begins=begins, cursor=None, readable=True, limit=CANDIDATES + 1)
     return [row for row in found.rows if row.id != str(entity.id)][:CANDIDATES]
 
@@ -316,7 +316,7 @@ def _neighbours(
     *,
     readable: bool,
 ) -> list[Neighbour]:
-    """Those of which something is stated first, then those with most memories in common."""
+    """Return the neighbours: first those with stated relations, then those with most memories in common."""
     by_other: dict[uuid.UUID, list[tuple[int, Edge]]] = defaultdict(list)
     for number, edge in numbered:
         by_other[_other(edge, entity.id)].append((number, edge))

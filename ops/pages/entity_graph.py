@@ -1,4 +1,4 @@
-"""Draws an entity with those around it: plain values that a template writes as SVG. Pure."""
+"""Draws an entity and its neighbours as plain values that a template writes as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An entity beside the middle one. `words` say what it is to it (arrows included), `number` is its table row."""
+    """A neighbour of the entity. `words` describe the relation (with arrows), `number` is its row in the table."""
 
     entity_id: uuid.UUID
     number: int
@@ -26,7 +26,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A neighbour as it is drawn; the label stands at (label_x, label_y), the words of its edge at (word_x, word_y)."""
+    """A neighbour as it is drawn: its label is at (label_x, label_y), the words of its edge at (word_x, word_y)."""
 
     of: Neighbour
     x: str
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The picture, in a box of `width` × `height`. `left_out`: neighbours that are in the table only."""
+    """The picture, in a box of `width` × `height`. `left_out` neighbours are only in the table."""
 
     width: int
     height: int
@@ -59,9 +59,9 @@ class Drawing:
 def draw(
     name: str, neighbours: Sequence[Neighbour], *, width: int, height: int, most: int, label_chars: int
 ) -> Drawing:
-    """At most `most` neighbours on an ellipse around the middle, in the order given, from the top clockwise.
+    """Draw at most `most` neighbours on an ellipse around the centre, clockwise from the top, in the given order.
 
-    From nine on, every other one stands further in, so that labels do not touch.
+    If there are more than eight, every other one is placed further in, so that labels do not touch.
     """
     shown = neighbours[:most]
     middle_x, middle_y = width / 2, height / 2
@@ -85,7 +85,7 @@ def _node(
     radius = 8 + 8 * math.sqrt(one.strength / strongest)
     above = y < middle[1]
     words = str(one.words)
-    # The words stand nearer to the neighbour, where edges are apart.
+    # The words are closer to the neighbour, where edges are further apart.
     word_x, word_y = (middle[0] + (x - middle[0]) * 0.56, middle[1] + (y - middle[1]) * 0.56)
     word_width = 6.4 * sum(2 if ord(sign) > 0x2E7F else 1 for sign in words) + 12
     return Node(

@@ -1,4 +1,4 @@
-"""What the receipt of an erasure shows: what was to go, what of it was cleared where, and whether anything is left."""
+"""Builds the receipt of an erasure: its target, what was cleared where, and whether anything is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGETS: Mapping[str, Words] = {
     ErasureTarget.SPEAKER: gettext_lazy("What one person said"),
     ErasureTarget.NAMESPACE: gettext_lazy("Everything in the namespace"),
 }
-# Where a table's own name would say little, and what is no table.
+# Titles of places that are not tables, or whose table name is unclear.
 _HOLDERS: Mapping[str, Words] = {
     "memory_auditwords": gettext_lazy("words of the audit log"),
     "memory_posting": gettext_lazy("words that memories are found by"),
@@ -42,7 +42,7 @@ _HOLDERS: Mapping[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class HolderShown:
-    """Where something was kept; `left` is None until it is counted again."""
+    """A place that held data of the erasure. `left` is None until it is counted again."""
 
     title: Words
     cleared: int
@@ -51,7 +51,7 @@ class HolderShown:
 
 @dataclass(frozen=True, slots=True)
 class ErasureShown:
-    """An erasure; `holders` are those that held something of it."""
+    """An erasure. `holders` are the places that held data of it."""
 
     id: str
     namespace: str
@@ -73,7 +73,7 @@ class ErasureShown:
 
 
 def erasure_shown(values: Mapping[str, Any]) -> ErasureShown:
-    """An erasure, from what the service says of it."""
+    """Return an erasure from the service's description of it."""
     tone, word = STATUSES[values["status"]]
     titles = {model._meta.db_table: model._meta.verbose_name_plural for model in apps.get_models()}
     held = {name: counts for name, counts in values["holders"].items() if any(counts.values())}

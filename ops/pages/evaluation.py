@@ -1,4 +1,4 @@
-"""What the pages of evaluations show: runs, their trend, one run, two compared, and the questions people marked."""
+"""Builds the pages of evaluations: runs, their trend, a run, a comparison of two, and the judged questions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MEANINGS: Mapping[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the list. Shares are from 0 to 1, None while there are no figures."""
+    """A run in the list. Shares are from 0 to 1, or None while there are no figures."""
 
     id: uuid.UUID
     what: str
@@ -74,7 +74,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """A dataset or a namespace that was measured, as `?set=` names it."""
+    """A measured dataset or namespace, as `?set=` names it."""
 
     name: str
     title: str
@@ -93,7 +93,7 @@ class RunList:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A row of figures (those of NAMES) with how many questions they are of."""
+    """A row of figures (those of NAMES) with the number of their questions."""
 
     title: str
     questions: int | None
@@ -102,7 +102,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """One question of a run or of two; `text` is what it says or, where that is not known, its id in the dataset."""
+    """A question of one or two runs. `text` is its text or, if that is unknown, its id in the dataset."""
 
     text: str
     known: bool
@@ -114,7 +114,7 @@ class QuestionRow:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run."""
+    """The page of a run."""
 
     run: RunRow
     tiles: list[Tile]
@@ -130,7 +130,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class FigureInterval:
-    """A figure in both runs with the interval of the difference; the others place it on an axis, in percent."""
+    """A figure in both runs with the interval of the difference. The other fields place it on an axis, in percent."""
 
     name: str
     meaning: Words
@@ -163,7 +163,7 @@ class RunComparison:
 
 
 def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -> RunList:
-    """A page of the runs, newest first, and the trend of one set (`chosen`, else that of the newest finished run)."""
+    """Return a page of the runs, newest first, and the trend of one set: `chosen`, or the newest finished run's."""
     rows = EvaluationRun.objects.reachable_by(access)
     page = rows.order_by("-id")
     if cursor is not None:
@@ -185,7 +185,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
 
 
 def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> RunPage:
-    """One run, with its figures as far as it has some."""
+    """Return the page of a run, with the figures that it has so far."""
     metrics, configuration = run.metrics, run.configuration
     by_type = [
         Scored(name or _("(without a type)"), int(figures["questions"]), [figures[one] for one in NAMES])
@@ -215,7 +215,7 @@ def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) ->
 
 
 def build_comparison(found: Comparison, *, ns: str, readable: bool) -> RunComparison:
-    """Two runs beside each other; questions are told apart by R@10, then by MRR."""
+    """Compare two runs. Questions are compared by R@10, or by MRR if none differs."""
     reach = max((max(abs(one.interval.low), abs(one.interval.high)) for one in found.figures.values()), default=0.0)
     reach = max(reach * 1.1, 0.01)
     changed = list_moved(found, name="R@10") or list_moved(found, name="MRR")
@@ -324,7 +324,7 @@ def _tiles(metrics: Mapping[str, Any]) -> list[Tile]:
 
 
 def _by_part(row: Scored) -> tuple[bool, bool, float]:
-    """Single arms first, then arms together, then everything without a signal: where most is lost first."""
+    """Return the sort key: single arms first, then combined ones, then those without a signal; lowest R@10 first."""
     return row.title.startswith("without "), "+" in row.title, row.figures[NAMES.index("R@10")]
 
 
@@ -383,7 +383,7 @@ def _worst(run: EvaluationRun, *, readable: bool) -> list[QuestionRow]:
 
 
 def _texts(run: EvaluationRun, query_ids: Sequence[str]) -> dict[str, str]:
-    """What the questions of a namespace's run say. A dataset's are not stored."""
+    """Return the questions' texts for a run on a namespace. Those of datasets are not stored."""
     if not run.namespace_id:
         return {}
     return judgements.question_texts(Scope(run.namespace_id, run.namespace, ""), hashes=query_ids)

@@ -1,4 +1,4 @@
-"""The way from an empty server to a memory that comes back, with what is done of it."""
+"""Builds the first steps from an empty server to a recalled memory, and says which are done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEWEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """One of the first steps: whether it is done, and what to do, type or open."""
+    """A first step: whether it is done, and what to do, type or open."""
 
     title: str
     done: bool
@@ -32,7 +32,7 @@ class FirstStep:
 
 
 def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, now: datetime) -> list[FirstStep]:
-    """From a key to a stored and recalled memory, a summary, and a look at why it came back."""
+    """Return the steps from a key to a stored and recalled memory, a summary, and an explanation of the recall."""
     usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None).exists()
     header = '-H "Authorization: Bearer $MEMOS_API_KEY" -H "Content-Type: application/json"'
     may_issue = user.has_perm("memory.add_apikey")
@@ -90,12 +90,12 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
 
 
 def _has_stored(access: Access) -> bool:
-    """Whether there is a memory that the demo did not bring: what the next step asks for."""
+    """Return whether there is a memory besides those of the demo, which the next step needs."""
     return Memory.objects.reachable_by(access).exclude(metadata__has_key="demo").exists()
 
 
 def _has_looked(access: Access, now: datetime) -> bool:
-    """Whether a probe is among the newest events. Who has asked for over an hour needs no first steps."""
+    """Return whether a probe is among the newest events, or whether a query is so old that no steps are needed."""
     if ContextPack.objects.reachable_by(access).filter(created_at__lt=now - SETTLED_AFTER).exists():
         return True
     newest = AuditLog.objects.reachable_by(access).order_by("-id").values_list("event_type", flat=True)[:NEWEST]
@@ -103,7 +103,7 @@ def _has_looked(access: Access, now: datetime) -> bool:
 
 
 def _page(user: AbstractUser | AnonymousUser, url_name: str) -> str:
-    """The address of a page; empty where it may not be opened, or is not there."""
+    """Return the address of a page, or "" if it may not be opened or does not exist."""
     if not user.has_perm("ops.run_probe" if url_name == "ops:radar" else VIEW_CONSOLE):
         return ""
     try:

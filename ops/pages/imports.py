@@ -1,4 +1,4 @@
-"""What Imports shows: files that were taken in, how far each is, and what a file would bring."""
+"""Builds Imports: imported files with their progress, and the preview of a file."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _REASONS: Mapping[str, Words] = {
 }
 
 
-# What lines that were pasted are called, which come in no file.
+# Name of pasted lines, which come without a file.
 PASTED_NAME = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportShown:
-    """An import, or a preview: `percent` of its turns are dealt with; `rows` are what came of them, by name."""
+    """An import or a preview. `percent` of its turns are processed; `rows` are the outcomes by name."""
 
     id: str
     namespace: str
@@ -97,7 +97,7 @@ class ImportShown:
 
 
 def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportShown:
-    """An import as the page shows it, from what the service says of it; names are masked for who may not read texts."""
+    """Return an import from the service's description. Names are masked for users who may not read texts."""
     tone, word = _BADGES[values["state"]]
     turns, dealt_with = values["turns"], values["dealt_with"]
     return ImportShown(

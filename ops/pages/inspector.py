@@ -50,7 +50,7 @@ _CUT: dict[str, Words] = {
     CutReason.KNOWN.value: gettext_lazy("the request has it"),
     CutReason.WINDOW_STEP.value: gettext_lazy("left out: the window moves in steps"),
 }
-# The word and the tone of each status in the manifest.
+# Word and tone for each status in the manifest.
 _STATUS: dict[str, tuple[Words, str]] = {
     "kept": (gettext_lazy("kept"), "good"),
     "trimmed": (gettext_lazy("trimmed"), "weak"),
@@ -155,7 +155,7 @@ class Pack:
 
 
 def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> PackList:
-    """Returns a page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the
+    """Return a page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the
     newest."""
     if session:
         rows = rows.filter(session=session)
@@ -175,7 +175,7 @@ def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) 
 
 
 def build_pack_of_row(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
-    """Builds a stored pack."""
+    """Build a stored pack."""
     return _pack(
         row.pack, sources, question=row.query_text, namespace=row.namespace.name, session=row.session,
         original=row.token_original, rendered=row.token_condensed,
@@ -183,7 +183,7 @@ def build_pack_of_row(row: ContextPack, sources: Mapping[str, Sequence[Sequence[
 
 
 def build_pack_of_answer(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
-    """Builds the pack that a dry run would return, with the parts of each score."""
+    """Build the pack that a dry run would return, with the parts of each score."""
     explained = {entry["id"]: entry for entry in answer.explanations}
     pack = answer.pack
     return _pack(
@@ -204,7 +204,7 @@ class Became:
 
 
 def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
-    """Finds the memory or the quarantined item of that id, as it is now; None if the namespace has none."""
+    """Find the memory or the quarantined item of that id, as it is now; None if the namespace has none."""
     identity = _uuid(stored)
     if identity is None:
         return None
@@ -220,13 +220,13 @@ def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
 
 
 def explain_refusal(outcome: Outcome) -> str:
-    """Explains why a question was not stored."""
+    """Explain why a question was not stored."""
     why = outcome.reasons[0]["says"] if outcome.reasons else ""
     return _("The question was not stored: the gate refused it. %(why)s") % {"why": why}
 
 
 def reset_link(scope: Scope, session: str, *, user: Staff) -> str:
-    """Returns the page that lists what a reset of the session would delete; empty without the permission or the
+    """Return the page that lists what a reset of the session would delete; empty without the permission or the
     session."""
     if not user.has_perm("ops.reset_session") or not Session.objects.in_scope(scope).filter(name=session).exists():
         return ""
@@ -234,7 +234,7 @@ def reset_link(scope: Scope, session: str, *, user: Staff) -> str:
 
 
 def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, MemoryOrigin]) -> list[PlaceChange]:
-    """Compares a pack with the results of its question today: today's in their order, then the missing ones."""
+    """Compare a pack with the results of its question today: today's in their order, then the missing ones."""
     before = {uuid.UUID(str(chunk["id"])): chunk for chunk in _chunks(row.pack)}
     places = {identity: place for place, identity in enumerate(before, start=1)}
     hits = {hit.id: hit for hit in replayed.answer.retrieval.hits}
@@ -260,7 +260,7 @@ def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, 
 
 
 def list_compared_ids(row: ContextPack, replayed: Replay) -> list[uuid.UUID]:
-    """Lists all memories that a comparison names."""
+    """List all memories that a comparison names."""
     return [*(uuid.UUID(one) for one in hit_ids(row.pack)), *(hit.id for hit in replayed.answer.retrieval.hits)]
 
 
@@ -365,12 +365,12 @@ def _chunk(
 
 
 def _final_score(metadata: Mapping[str, Any]) -> float | None:
-    """Returns the score that ranked a chunk. Packs that were stored before `final_score` have it as `rerank_score`."""
+    """Return the score that ranked a chunk. Packs that were stored before `final_score` have it as `rerank_score`."""
     return metadata.get("final_score", metadata.get("rerank_score"))
 
 
 def _summary_card(summary: Any) -> Mapping[str, Any]:
-    """Returns the card of a pack's summary: text, and an object in packs that were stored when it was one."""
+    """Return the card of a pack's summary: text, and an object in packs that were stored when it was one."""
     if isinstance(summary, str) and summary:
         return card_of(summary)
     return summary if isinstance(summary, Mapping) else {}

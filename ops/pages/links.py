@@ -1,4 +1,4 @@
-"""Where the rows of a number are: addresses of the console's own pages and of the admin, as far as they are there."""
+"""Builds links to the rows that a number counts, on pages of the console and the admin that exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Staff = AbstractUser | AnonymousUser
 
 
 def page_link(url_name: str, **query: str | int | None) -> str:
-    """The page of that url name with what of `query` is not empty; empty when there is no such page."""
+    """Return the page of that url name with the non-empty values of `query`, or "" if there is no such page."""
     try:
         url = reverse(url_name)
     except NoReverseMatch:
@@ -21,7 +21,7 @@ def page_link(url_name: str, **query: str | int | None) -> str:
 
 
 def row_link(user: Staff, model: str, pk: object) -> str:
-    """The admin's page of one row; empty when the user may not see it."""
+    """Return the admin's page of a row, or "" if the user may not see it."""
     if not user.has_perm(f"memory.view_{model}"):
         return ""
     try:
@@ -31,7 +31,7 @@ def row_link(user: Staff, model: str, pk: object) -> str:
 
 
 def list_link(user: Staff, model: str, ns: str = "", **filters: str) -> str:
-    """The admin's list of these rows, of the namespace `ns` if given; empty when the user may not see it."""
+    """Return the admin's list of these rows, in the namespace `ns` if given, or "" if the user may not see it."""
     if not user.has_perm(f"memory.view_{model}"):
         return ""
     return page_link(f"admin:memory_{model}_changelist", namespace=ns, **filters)

@@ -1,4 +1,4 @@
-"""What the page of the map shows: axes, clusters, the points as one binary file, one memory and what is near it."""
+"""Builds the map: axes, clusters, the points as a binary file, and a memory with its neighbours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS: Mapping[MemoryKind, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class Clump:
-    """A cluster as the page lists it: its words are memory text, so its name may be only a number."""
+    """A cluster in the list. Its name may be only a number, because its words are memory text."""
 
     number: int
     name: str
@@ -45,7 +45,7 @@ class Clump:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """`job`: it is being drawn; `failed`: the last attempt did not end well."""
+    """The map. `job` is set while it is being drawn, `failed` if the last attempt failed."""
 
     chart: fit.Chart | None
     clumps: list[Clump]
@@ -59,7 +59,7 @@ class Map:
 
 
 def build_map(scope: Scope, *, readable: bool) -> Map:
-    """The map as it was drawn last; `readable`: whoever looks may read what memories say."""
+    """Return the map as it was last drawn. `readable`: the user may read memory text."""
     chart = fit.chart(scope)
     clusters = sorted(chart.clusters, key=lambda one: -one.size) if chart else []
     clumps = [
@@ -72,7 +72,7 @@ def build_map(scope: Scope, *, readable: bool) -> Map:
 
 
 def metadata(found: Map, sessions: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """What the script needs beside the points: names, in the order of their numbers."""
+    """Return what the script needs besides the points: names, in the order of their numbers."""
     return {
         "kinds": [str(KINDS[kind]) for kind in read.KINDS],
         "states": [_("Active"), _("Archived"), _("Superseded")],
@@ -83,8 +83,10 @@ def metadata(found: Map, sessions: Sequence[tuple[str, int]]) -> dict[str, Any]:
 
 
 def binary(points: Points) -> bytes:
-    """Little-endian: count (uint32), x, y, z (float32 each), occurred (uint32), uses (uint16), kind, state, importance,
-    session, cluster (uint8 each), ids (16 bytes each); each a column of all points.
+    """Encode points, little-endian, with a column of all points for each field.
+
+    The fields are count (uint32), x, y, z (float32 each), occurred (uint32), uses (uint16), kind, state, importance,
+    session, cluster (uint8 each), and ids (16 bytes each).
     """
     columns = [
         struct.pack("<I", len(points.places)),
@@ -99,7 +101,7 @@ def binary(points: Points) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """One memory, and the nearest to it by all dimensions of its vector. `problem`: why these are not known."""
+    """A memory, and the nearest ones by all dimensions of its vector. `problem` says why these are unknown."""
 
     memory: Memory
     near: list[Near]
@@ -114,7 +116,7 @@ def look_at(access: Access, memory: Memory, *, now: datetime) -> Looked:
 
 
 def ids_of(text: str) -> list[uuid.UUID]:
-    """Ids that a form sends, at most picked.MAX_SELECTED. Raises ValueError."""
+    """Parse ids from a form, at most picked.MAX_SELECTED. Raises ValueError."""
     return [uuid.UUID(one) for one in text.split(",") if one][: picked.MAX_SELECTED]
 
 

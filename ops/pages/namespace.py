@@ -1,4 +1,4 @@
-"""What the page of one namespace shows, and the list of those that are reached."""
+"""Builds the page of a namespace, and the list of reachable ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUOTAS: dict[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """`percent` is whole; None without a limit."""
+    """A quota. `percent` is an integer, or None without a limit."""
 
     title: Words
     used: Used
@@ -72,7 +72,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Everything of the page."""
+    """The contents of the page."""
 
     tiles: list[Tile]
     states: StackedBar
@@ -90,7 +90,7 @@ class Tenant:
 
 
 def tenant(namespace: Namespace, request: HttpRequest, *, now: datetime) -> Tenant:
-    """One namespace, counted now."""
+    """Return the page of a namespace, counted now."""
     user, ns = request.user, namespace.name
     held = namespaces.count_rows(namespace)
     days = namespaces.growth(namespace, days=GROWTH_DAYS, now=now)
@@ -173,7 +173,7 @@ def _quota(used: Used) -> Quota:
 
 
 def pages(user: Staff, ns: str) -> list[PageLink]:
-    """The console's pages with this namespace chosen."""
+    """Return the console's pages with this namespace chosen."""
     found = []
     for group in GROUPS:
         for one in group.pages:

@@ -66,7 +66,7 @@ class OverviewBoard:
 
 
 def board(access: Access, user: Staff, *, ns: str, window: TimeWindow, now: datetime) -> OverviewBoard:
-    """Counts all live values now."""
+    """Count all live values now."""
     report = health.report()
     if report.status == "unavailable":
         return OverviewBoard(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
@@ -303,7 +303,7 @@ def _of_quotas(access: Access, now: datetime) -> list[Concern]:
 
 
 def _of_schedules(access: Access, now: datetime) -> list[Concern]:
-    """Lists concerns about schedules. They belong to the whole system: only users who reach all namespaces see them."""
+    """List concerns about schedules. They belong to the whole system: only users who reach all namespaces see them."""
     if not access.all_namespaces:
         return []
     found, late = [], []

@@ -1,4 +1,4 @@
-"""The parts of the server as cards: tiers, models, workers."""
+"""Builds cards for the parts of the server: tiers, models, workers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memory.services.monitoring.health import OK
 from memory.services.monitoring.status import TierState, Worker, language_models, model_answers
 
 SLOW_MILLISECONDS = 100.0
-# A cluster writes its heartbeat every half second; Redis keeps it for three.
+# A cluster writes a heartbeat every half second, and Redis keeps it for three seconds.
 SILENT = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One part. `tone` and `word` say how it is: works, slow, down, off (not set up), unknown.
+    """A part of the server. `tone` and `word` are its state: works, slow, down, off (not set up), unknown.
 
-    `answered`: when a model last answered a request or a job well.
+    `answered` is when a model last answered a request or a job successfully.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Card:
 
 
 def tier_cards(found: Sequence[TierState]) -> list[Card]:
-    """The three tiers, as they answered a moment ago."""
+    """Return a card for each of the three tiers, by its answer a moment ago."""
     words = {
         "L1": (_("L1 · Scratchpad"), _("Redis: the newest messages of each session"), _("%(count)s keys")),
         "L2": (_("L2 · Semantic"), _("PostgreSQL: memories, words and vectors"), _("%(count)s memories")),
@@ -59,14 +59,14 @@ def tier_cards(found: Sequence[TierState]) -> list[Card]:
 
 
 def _coarse(milliseconds: float) -> str:
-    """Rounded, so that the noise of a measurement does not look like news."""
+    """Round a time, so that the noise of a measurement does not look like a change."""
     if milliseconds < 5:
         return "< 5"
     return f"{round(milliseconds, -1):.0f}" if milliseconds >= 10 else "< 10"
 
 
 def model_cards(embedding: str) -> list[Card]:
-    """The models: what `health` found of the embedding, and what is set up beside it."""
+    """Return cards for the models: the embedding model with its state in `health`, and the other configured ones."""
     last = model_answers()
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     name = f"{active.name} · {active.dimensions}" if active else ""
@@ -106,7 +106,7 @@ def model_cards(embedding: str) -> list[Card]:
 
 
 def worker_cards(found: Sequence[Worker] | None, *, now: datetime) -> list[Card]:
-    """One card for each host's workers; one that says so when there is none, or none can be known of."""
+    """Return a card for the workers of each host, or one that says that there are none or that they are unknown."""
     if found is None:
         return [Card(_("Workers"), "off", _("Unknown"), _("heartbeats are kept in Redis, which does not answer"))]
     if not found:

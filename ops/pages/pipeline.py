@@ -1,4 +1,4 @@
-"""What the Pipeline shows: the stages of a turn's way, the jobs behind them, and one job closely."""
+"""Builds the Pipeline: the stages of a turn, the jobs behind them, and the details of a job."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ STATES: dict[str, tuple[Words, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class StageColumn:
-    """A stage. `value` is what waits there (of Accepted and Stored: what came, what is there); `bar` is the share of
-    the hour's turns that have passed, in percent of those that came.
+    """A stage of the pipeline.
+
+    `value` is the number of items that wait there; for Accepted and Stored it is the number of items that came or are
+    there. `bar` is the share of the hour's turns that have passed it, in percent.
     """
 
     name: str
@@ -67,7 +69,7 @@ class StageColumn:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job of the list. `silent`: seconds since its last heartbeat, when that has stopped."""
+    """A job of the list. `silent` is the seconds since its last heartbeat, if that has stopped."""
 
     job: Job
     namespace: str
@@ -79,17 +81,17 @@ class JobRow:
 
     @property
     def priority(self) -> Words:
-        """Which of those that wait are begun before it."""
+        """Return the name of its priority."""
         return PRIORITIES[JobPriority(self.job.priority)][0]
 
     @property
     def priority_note(self) -> Words:
-        """What jobs of its priority are."""
+        """Return the description of its priority."""
         return PRIORITIES[JobPriority(self.job.priority)][1]
 
     @property
     def operable(self) -> bool:
-        """Whether it can be replayed or discarded."""
+        """Return whether it can be replayed or discarded."""
         return self.job.state in (JobState.FAILED, JobState.DISCARDED, JobState.QUEUED)
 
 
@@ -123,7 +125,7 @@ class ResultLink:
 def columns(
     access: Access, *, backlog: stats.Backlog, memories: int, memories_link: str, ns: str, now: datetime
 ) -> list[StageColumn]:
-    """The stages now. `memories` are those in retrieval; `memories_link` is the list of all that are kept."""
+    """Return the stages now. `memories` is the number in retrieval; `memories_link` leads to all stored ones."""
     found = {state.stage: state for state in stages.states(access, backlog=backlog, now=now)}
     came = found[Stage.ACCEPTED].hour
     return [_column(state, came, (memories + backlog.archived, memories_link), ns) for state in found.values()]
@@ -166,7 +168,7 @@ def _count(value: int | None, *, capped: bool = True) -> str:
 
 
 def chips(access: Access, chosen: str) -> list[StageChip]:
-    """The states by which jobs are narrowed, with their counts."""
+    """Return the states by which jobs can be filtered, with their counts."""
     counts = stages.job_counts(access)
     some = [(_("Open"), OPEN, counts[JobState.QUEUED] + counts[JobState.RUNNING] + counts[JobState.FAILED])]
     some += [(str(title), state, counts[state]) for state, (title, _tone) in STATES.items()]
@@ -184,7 +186,7 @@ def jobs(
     ns: str,
     now: datetime,
 ) -> tuple[list[JobRow], uuid.UUID | None]:
-    """One page of jobs, newest first, and the id that the page after begins before."""
+    """Return a page of jobs, newest first, and the id before which the next page begins."""
     rows = Job.objects.reachable_by(access)
     if state == OPEN:
         rows = rows.filter(Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING) | Q(state=JobState.FAILED))
@@ -214,17 +216,17 @@ def job_row(job: Job, names: dict[int, str], *, ns: str, now: datetime) -> JobRo
 
 
 def names_of(ids: set[int]) -> dict[int, str]:
-    """The names of namespaces by their ids."""
+    """Return the names of namespaces by id."""
     return dict(Namespace.objects.filter(pk__in=ids - {0}).values_list("pk", "name"))
 
 
 def arguments(job: Job) -> str:
-    """The input as it is kept."""
+    """Return the stored arguments as indented JSON."""
     return json.dumps(job.arguments, ensure_ascii=False, indent=2)
 
 
 def results(job: Job, user: Staff, namespace: str) -> list[ResultLink]:
-    """The rows that came of it, with their pages."""
+    """Return the rows that the job created, with their pages."""
     return [
         ResultLink(_describe_result(one), one.at, _result_link(one, user, namespace))
         for one in job_results.results(job)
@@ -254,7 +256,7 @@ def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str
 
 
 def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[LinkedRow], int]:
-    """What a column's number counts, at most ROWS_SHOWN of it, and the number."""
+    """Return at most ROWS_SHOWN of the rows that a column's number counts, and the number."""
     if hour:
         found, count = stages.list_passed(access, stage, now=now, limit=ROWS_SHOWN)
     else:

@@ -1,4 +1,4 @@
-"""The radar's plot: each candidate at the distance that its score has from the centre, in the sector of its source."""
+"""Draws the radar: each candidate at a distance from the centre given by its score, in the sector of its source."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 from ops.charts import nice_top
 
-# The box of the drawing is 724 × 556, the centre in its middle. The best possible score is INNER from the centre.
+# The drawing's box is 724 × 556 with the centre in its middle. The best possible score is INNER from the centre.
 RADIUS, INNER = 240.0, 16.0
 RINGS = 4
-# A sector's dots keep off its edges by this share of its width.
+# Dots keep this share of a sector's width away from its edges.
 MARGIN = 0.1
-# Sectors beyond these are drawn together.
+# Further sectors are drawn as one.
 MAX_SECTORS = 8
 _LABEL_CHARS = 15
-# An arrow shorter than this would be hidden by its dot.
+# A shorter arrow would be hidden by its dot.
 _LEAST_ARROW = 14.0
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is to be drawn of one candidate. `raw` is its score before the signals, `sector` the name of its source."""
+    """A candidate to draw. `raw` is its score before the signals, `sector` the name of its source."""
 
     id: uuid.UUID
     score: float
@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Where a candidate stands; with `arrow` a line leads there from where its raw score is."""
+    """The position of a candidate. With `arrow`, a line leads there from the position of its raw score."""
 
     x: str
     y: str
@@ -53,7 +53,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Sector:
-    """A source: its number and name, how many candidates are of it, its label's place and the line where it begins."""
+    """A source: its number and name, its count of candidates, the position of its label, and its starting line."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ class Sector:
 
 @dataclass(frozen=True, slots=True)
 class Polar:
-    """`dots` are in the order of the points."""
+    """The plot. `dots` are in the order of the points."""
 
     rings: list[Ring]
     sectors: list[Sector]
@@ -76,22 +76,22 @@ class Polar:
 
 
 def top_of(scores: Sequence[float]) -> float:
-    """The score that the centre stands for, so that all of `scores` are in the plot."""
+    """Return the score of the centre, chosen so that all of `scores` are in the plot."""
     return nice_top(max(scores, default=1.0))
 
 
 def radius(score: float, top: float) -> float:
-    """How far from the centre a score is drawn, rings and dots alike: RADIUS for 0 and less, INNER for `top`."""
+    """Return the distance of a score from the centre, for rings and dots: RADIUS for 0 and less, INNER for `top`."""
     return RADIUS - (RADIUS - INNER) * min(1.0, max(0.0, score / top))
 
 
 def jitter(identity: uuid.UUID) -> float:
-    """0 to 1: where in its sector a memory stands, the same in every plot."""
+    """Return a memory's position within its sector, from 0 to 1. It is the same in every plot."""
     return int.from_bytes(hashlib.blake2b(identity.bytes, digest_size=4).digest()) / 2**32
 
 
 def polar(points: Sequence[Point], *, top: float, others: str) -> Polar:
-    """The plot of candidates. Sectors run clockwise from above, the fullest first; `others` names the rest's."""
+    """Return the plot of candidates. Sectors run clockwise from the top, largest first; `others` names the last."""
     counted = Counter(point.sector for point in points)
     named = [name for name, _ in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))]
     own = named if len(named) <= MAX_SECTORS else named[: MAX_SECTORS - 1]
@@ -111,7 +111,7 @@ def polar(points: Sequence[Point], *, top: float, others: str) -> Polar:
 
 
 def _spans(counts: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Where sectors begin and how wide they are, in turns: half of the circle evenly, half by what they hold."""
+    """Return where sectors begin and how wide they are, in turns. Half of the width is equal, half by their counts."""
     whole = sum(counts) or 1
     widths = [0.5 / len(counts) + 0.5 * count / whole for count in counts]
     starts = [sum(widths[:index]) for index in range(len(widths))]

@@ -1,4 +1,4 @@
-"""What the pages of policies show: the namespaces, one namespace's values as a form, its versions, a preview."""
+"""Builds the pages of policies: the namespaces, a namespace's values as a form, its versions, and a preview."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ ORIGINS: dict[str, tuple[str, Words]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value: in force, where it is from, and what the form has typed (empty: the namespace sets none itself).
+    """A value: the one in force, its origin, and what was typed in the form ("" if the namespace does not set it).
 
-    `setting` names the environment's setting where the value comes from it.
+    `setting` names the environment's setting if the value comes from it.
     """
 
     key: str
@@ -142,7 +142,7 @@ class PolicyDifference:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersionRow:
-    """One version and what it changed; `current` is in force."""
+    """A version and its changes. `current` is in force."""
 
     number: int
     differences: list[PolicyDifference]
@@ -165,7 +165,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class PreviewCount:
-    """One number of the preview: under the policy typed, and as things are."""
+    """A number of the preview: under the typed policy, and under the present one."""
 
     title: Words
     would: int
@@ -174,7 +174,7 @@ class PreviewCount:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What saving would do. `share` is of the active memories."""
+    """The effect of saving. `share` is relative to the active memories."""
 
     differences: list[PolicyDifference]
     counts: list[PreviewCount]
@@ -185,7 +185,7 @@ class Preview:
 
 
 def read_overrides(values: QueryDict) -> dict[str, Any]:
-    """The overrides that a form has typed, by key; what is no number stays as it is typed, for the check to name."""
+    """Return the overrides that were typed in a form, by key. Invalid numbers stay text, for the check to report."""
     wanted: dict[str, Any] = {}
     for knob in KNOBS:
         text = values.get(FIELD + knob.key, "").strip()
@@ -195,7 +195,7 @@ def read_overrides(values: QueryDict) -> dict[str, Any]:
 
 
 def format_overrides(overrides: Mapping[str, Value]) -> dict[str, str]:
-    """Overrides as the form shows them."""
+    """Return overrides as the form shows them."""
     return {key: _format_for_form(value) for key, value in overrides.items()}
 
 
@@ -205,7 +205,7 @@ def groups(
     texts: Mapping[str, str],
     problems: Mapping[str, str],
 ) -> list[FieldGroup]:
-    """Every value as a field, in groups; `texts` is what the form has typed, by key."""
+    """Return every value as a field, in groups. `texts` is what was typed in the form, by key."""
     found = []
     for title, prefixes in GROUPS:
         fields = [
@@ -218,7 +218,7 @@ def groups(
 
 
 def problems_of(error: InvalidInput) -> tuple[dict[str, str], str]:
-    """What is wrong, by the key of its field, and what is wrong with the reason."""
+    """Return the problems by the key of their field, and the problem with the reason."""
     found: dict[str, str] = {}
     reason = ""
     for entry in error.detail if isinstance(error.detail, list) else []:
@@ -230,7 +230,7 @@ def problems_of(error: InvalidInput) -> tuple[dict[str, str], str]:
 
 
 def refusal(error: InvalidInput) -> str:
-    """Why a policy cannot be saved, in one line: the first value that is wrong, and how many more are."""
+    """Return why a policy cannot be saved, in one line: the first wrong value, and the number of others."""
     problems, reason = problems_of(error)
     if not problems:
         return reason or error.message
@@ -242,7 +242,7 @@ def refusal(error: InvalidInput) -> str:
 
 
 def history(versions: list[VersionOfPolicy], *, current: int) -> list[PolicyVersionRow]:
-    """The versions with what each of them changed."""
+    """Return the versions with their changes."""
     return [
         PolicyVersionRow(
             one.number,
@@ -260,7 +260,7 @@ def history(versions: list[VersionOfPolicy], *, current: int) -> list[PolicyVers
 
 
 def build_preview(scope: Scope, found: Mapping[str, Any], governing: Governing, *, user: Staff) -> Preview:
-    """The preview of `services.preview` for people: differences, numbers, and some of the memories."""
+    """Return the preview from `services.preview` for people: differences, numbers, and some of the memories."""
     after = _flat(found["policy"])
     now, would = found["without_change"], found["would"]
     titles = (
@@ -297,7 +297,7 @@ def build_preview(scope: Scope, found: Mapping[str, Any], governing: Governing, 
 
 
 def sweep_words(result: SweepResult) -> tuple[str, Words]:
-    """How the last sweep went: tone and word."""
+    """Return the tone and the word for the result of the last sweep."""
     if result.doubted_at is not None:
         return "bad", _("Stands still: the clock is in doubt")
     if result.started_at is None:
@@ -336,7 +336,7 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
 
 
 def _range(knob: Knob) -> str:
-    """What a value may be, with its unit."""
+    """Return the range of a value, with its unit."""
     range_, unit = translate(knob.range), translate(knob.unit)
     return _("%(range)s %(unit)s") % {"range": range_, "unit": unit} if unit else range_
 
@@ -355,7 +355,7 @@ def _read(knob: Knob, text: str) -> Any:
 
 
 def _put_in_words(value: Value | None) -> str:
-    """A value for people to read."""
+    """Return a value for people to read."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -364,7 +364,7 @@ def _put_in_words(value: Value | None) -> str:
 
 
 def _format_for_form(value: Value) -> str:
-    """A value as the form sends it."""
+    """Return a value as the form sends it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.15g}" if isinstance(value, float) else str(value)

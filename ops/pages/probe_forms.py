@@ -21,7 +21,7 @@ STORE = "memory.add_memory"
 MAX_QUESTION_CHARS = 2000
 MAX_TOP_K = 50
 MAX_PACK_TOKENS = 200_000
-# Namespaces that the form offers to choose from; beyond them it suggests these and takes any.
+# Number of namespaces that the form lists. If there are more, it suggests these and accepts any.
 MAX_OFFERED = 200
 
 
@@ -34,10 +34,10 @@ class _Moment(forms.DateTimeField):
 
 
 class _FilterField(forms.CharField):
-    """A JSON object in the filter language of the API; an empty one for nothing."""
+    """A JSON object in the filter language of the API, or an empty one."""
 
     def __init__(self, **options: Any) -> None:
-        # Metadata and speakers say what memories say: who may not read those would find them out letter by letter.
+        # Filters by metadata and speakers would let users find out texts that they may not read, letter by letter.
         self.readable = True
         widget = forms.Textarea(
             attrs={"rows": 2, "spellcheck": "false", "placeholder": '{"metadata.project": "apollo"}'}
@@ -69,7 +69,7 @@ class _FilterField(forms.CharField):
 
 
 def _find_hidden_names(data: Any) -> Iterator[str]:
-    """The fields in a filter that only those may filter by who read texts."""
+    """Yield the fields of a filter that only users who may read texts can filter by."""
     if isinstance(data, list):
         for one in data:
             yield from _find_hidden_names(one)
@@ -81,7 +81,7 @@ def _find_hidden_names(data: Any) -> Iterator[str]:
 
 
 class QuestionForm(forms.Form):
-    """What is asked, and of which namespace. Raises Http404 for a namespace out of reach when it is checked."""
+    """The question and its namespace. Validation raises Http404 for a namespace out of reach."""
 
     text = forms.CharField(
         label=_("Question"),
@@ -107,7 +107,7 @@ class QuestionForm(forms.Form):
         return found
 
     def scope(self) -> Scope:
-        """The namespace that the question goes to, in the name of who asks."""
+        """Return the scope of the question's namespace, with the user as actor."""
         namespace = self.cleaned_data["namespace"]
         return Scope(namespace.pk, namespace.name, staff_actor(self._request), request_id(self._request))
 
@@ -120,7 +120,7 @@ class RadarForm(QuestionForm):
 
 
 class SettingForm(forms.Form):
-    """One setting of the radar: the fields of `ProbeSetting`."""
+    """A setting of the radar: the fields of `ProbeSetting`."""
 
     session = forms.CharField(
         label=_("Session"), required=False, max_length=128, widget=forms.TextInput(attrs={"placeholder": _("any")})
@@ -137,11 +137,11 @@ class SettingForm(forms.Form):
     valid_at = _Moment(label=_("Valid at (UTC)"), help_text=_("What holds at that time, in the time of what is told"))
     filter = _FilterField(label=_("Filter (JSON)"), help_text=_("In the filter language of the API, also on metadata"))
 
-    # Those that stand open; the others are folded away until they are used.
+    # These fields are always visible; the others are collapsed until they are used.
     MAIN = ("session", "top_k")
 
     def __init__(self, *, readable: bool, **options: Any) -> None:
-        """`readable`: whether who asks may read what memories say, and so filter by it."""
+        """Set up the form. `readable`: the user may read memory text, and so filter by it."""
         super().__init__(**options)
         field = self.fields["filter"]
         assert isinstance(field, _FilterField)
@@ -157,7 +157,7 @@ class SettingForm(forms.Form):
 
     @property
     def narrows(self) -> bool:
-        """Whether one of the folded fields is filled in."""
+        """Return whether one of the collapsed fields is filled in."""
         return any(field.value() not in (None, "", {}) or field.errors for field in self.more_fields())
 
     def setting(self, *, show_dropped: bool) -> ProbeSetting:
@@ -165,9 +165,9 @@ class SettingForm(forms.Form):
 
 
 class TryForm(QuestionForm):
-    """The inspector's try-it box: a question as an agent of a session asks it, and stores it if `store` is ticked.
+    """The inspector's try-it box: a question as an agent asks it in a session. It is stored if `store` is ticked.
 
-    The box is there for those who may add memories.
+    The box is only for users who may add memories.
     """
 
     session = forms.CharField(label=_("Session"), max_length=128)
@@ -189,7 +189,7 @@ class TryForm(QuestionForm):
             del self.fields["store"]
 
     def turn(self) -> NewMemory | None:
-        """What is to be stored; None unless that was asked for."""
+        """Return the turn to store, or None if that was not requested."""
         if not self.cleaned_data.get("store"):
             return None
         given = self.cleaned_data
@@ -200,9 +200,9 @@ class TryForm(QuestionForm):
 
 
 def radar_forms(request: HttpRequest, probe: Probe | None = None, *, quote: bool = True) -> list[forms.Form]:
-    """The question's form and those of the settings A and B: as posted, or of `probe`, or empty.
+    """Return the question's form and those of the settings A and B: as posted, or from `probe`, or empty.
 
-    `quote`: whether who looks may read what was asked.
+    `quote`: the user may read the question.
     """
     readable = reads_text(request)
     if request.method == "POST":

@@ -29,7 +29,7 @@ from ops.words import Words
 NEWEST = 8
 PAGE = 10
 BARS = 12
-# Each side is cut to this length.
+# Maximum length of each side.
 MAX_CHARS = 1_200
 TABS: tuple[tuple[str, Words], ...] = (
     ("", gettext_lazy("All")),
@@ -111,7 +111,7 @@ class QuarantineBoard:
 
 
 def board(access: Access, user: Staff, *, ns: str, now: datetime) -> QuarantineBoard:
-    """Builds the queue as it stands."""
+    """Build the queue as it stands."""
     counted = review_list.quarantine(access, now=now)
     if not counted.waiting:
         return QuarantineBoard(counted, queue_link(user, ns), list_link(user, ns), None, None, None, [])
@@ -157,7 +157,7 @@ def board(access: Access, user: Staff, *, ns: str, now: datetime) -> QuarantineB
 def cases(
     access: Access, user: Staff, *, review: str, cursor: uuid.UUID | None
 ) -> tuple[list[Case], str, dict[str, int]]:
-    """Returns a page of the waiting memories, where the next one begins, and how many wait for each reason (empty:
+    """Return a page of the waiting memories, where the next one begins, and how many wait for each reason (empty:
     all)."""
     found, following = review_list.list_for_review(access, review=review, cursor=cursor, limit=PAGE)
     counted = review_list.count_for_review(access)
@@ -166,7 +166,7 @@ def cases(
 
 
 def queue_link(user: Staff, ns: str, **more: str) -> str:
-    """Returns the admin's review page, narrowed, or else the list. Empty when the user may not see items."""
+    """Return the admin's review page, narrowed, or else the list. Empty when the user may not see items."""
     if not user.has_perm("memory.view_quarantineditem"):
         return ""
     query = {**({"namespace": ns} if ns else {}), **more}
@@ -177,7 +177,7 @@ def queue_link(user: Staff, ns: str, **more: str) -> str:
 
 
 def list_link(user: Staff, ns: str, **more: str) -> str:
-    """Returns the admin's list of waiting items."""
+    """Return the admin's list of waiting items."""
     if not user.has_perm("memory.view_quarantineditem"):
         return ""
     query = {"state__exact": QuarantineState.PENDING.value, **({"namespace": ns} if ns else {})}

@@ -1,4 +1,4 @@
-"""What the radar shows of a question: the plot, the table beside it, the steps, and what two settings differ in."""
+"""Builds the radar of a question: the plot, its table, the steps, and the differences between two settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ops.pages.candidates import ScoreShare as ScorePart
 from ops.pages.polar import Dot, Point, Polar, polar, top_of
 from ops.words import Words
 
-# What the sectors of the plot are, by the address's `by`.
+# Names of the plot's sectors by the address's `by`.
 BY: dict[str, Words] = {"session": gettext_lazy("Session"), "kind": gettext_lazy("Kind"), "role": gettext_lazy("Role")}
 _ROLES: dict[str, Words] = {
     Role.USER.value: gettext_lazy("Said by users"),
@@ -58,7 +58,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class RadarAnswer:
-    """What one setting (`label` A or B) brings."""
+    """The answer with one setting, whose `label` is A or B."""
 
     label: str
     setting: ProbeSetting
@@ -76,7 +76,7 @@ class RadarAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """What became of one memory in one setting."""
+    """The outcome of a memory in one setting."""
 
     label: str
     diagnosis: Diagnosis
@@ -87,7 +87,7 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class Radar:
-    """The answers, one or two; `moved` is what differs between two."""
+    """One or two answers. `moved` are the differences between two."""
 
     answers: list[RadarAnswer]
     moved: list[PlaceChange]
@@ -95,7 +95,7 @@ class Radar:
 
 
 def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str, readable: bool) -> Radar:
-    """The page of one question. All plots have one scale, so that they can be compared."""
+    """Return the page of a question. All plots have the same scale, so that they can be compared."""
     listed = [candidates(one, marks) for one in seen]
     top = top_of([score for rows in listed for row in rows for score in (row.score, row.raw)])
     answers = [
@@ -111,20 +111,20 @@ def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str, rea
 
 
 def why_not(label: str, diagnosis: Diagnosis) -> WhyNot:
-    """The diagnosis of one memory with its words."""
+    """Return the diagnosis of a memory with its words."""
     word, tone, _shape = VERDICTS[diagnosis.verdict.value]
     return WhyNot(label, diagnosis, word, tone, parts_of(diagnosis.parts) if diagnosis.parts else [])
 
 
 def reranker() -> str:
-    """The reranker that the configuration names; empty when it is off."""
+    """Return the configured reranker, or "" if it is off."""
     if settings.MEMOS_RERANK_PROVIDER == "off":
         return ""
     return " ".join(filter(None, (settings.MEMOS_RERANK_PROVIDER, settings.MEMOS_RERANK_MODEL)))
 
 
 def request_body(probe: Probe, setting: ProbeSetting) -> dict[str, Any]:
-    """The same question as the API takes it."""
+    """Return the same question as a body for the API."""
     return {
         "namespace": probe.scope.namespace,
         "query": probe.text,
@@ -165,7 +165,7 @@ def _answer(label: str, seen: Seen, rows: list[CandidateRow], *, top: float, by:
 
 
 def list_filters(setting: ProbeSetting, *, readable: bool) -> list[tuple[Words, str]]:
-    """What narrows a setting, in words: (name, value)."""
+    """Return the filters of a setting as (name, value)."""
     moments = ((_("From"), setting.since), (_("Before"), setting.until), (_("As of"), setting.as_of))
     plain = (
         (_("Session"), setting.session),

@@ -1,4 +1,4 @@
-"""Says notes on how a file was read in the language of the page: they are stored in English."""
+"""Translates notes about how a file was read, which are stored in English."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMULAS = re.compile(
 
 
 def translate_note(note: str) -> str:
-    """Say a note of a parser in the language in use; one that is not known stays as it is."""
+    """Translate a parser's note into the current language. Unknown notes are returned unchanged."""
     for form, say in _FORMS.items():
         if found := form.fullmatch(note):
             return say(found)

@@ -1,4 +1,4 @@
-"""What Retired shows, and a part of it the Overview: pairs of what left search and what a newer memory says instead."""
+"""Builds Retired and its part of the Overview: pairs of retired statements and the newer ones that replace them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ON_OVERVIEW = 3
 
 @dataclass(frozen=True, slots=True)
 class RetiredPair:
-    """One pair. `key` names it in a form; the words are the texts' own, to be masked where they are shown."""
+    """A pair. `key` identifies it in a form. The words are memory text, which the template masks."""
 
     key: str
     namespace: str
@@ -40,7 +40,7 @@ class RetiredPair:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """What the Overview tells: how many pairs of the last days there are, and the newest of them."""
+    """The part on the Overview: the number of pairs of the last days, and the newest of them."""
 
     count: str
     many: int
@@ -49,7 +49,7 @@ class Recent:
 
 
 def recent(access: Access, user: Staff, *, ns: str, now: datetime) -> Recent | None:
-    """The pairs of the last days; None when there is none."""
+    """Return the pairs of the last days, or None if there are none."""
     since = now - RECENT
     pairs, _following = retired.recent(access, since=since, limit=ON_OVERVIEW)
     if not pairs:
@@ -60,13 +60,13 @@ def recent(access: Access, user: Staff, *, ns: str, now: datetime) -> Recent | N
 
 
 def list_pairs(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[RetiredPair], str]:
-    """A page of the pairs since then, newest first, and where the next one begins."""
+    """Return a page of the pairs since then, newest first, and the cursor of the next page."""
     pairs, following = retired.recent(access, since=since, cursor=cursor, limit=PAGE)
     return [row(pair, user) for pair in pairs], f"{following[0].isoformat()}~{following[1]}" if following else ""
 
 
 def row(pair: Pair, user: Staff) -> RetiredPair:
-    """A pair as it is shown."""
+    """Return a pair as it is shown."""
     return RetiredPair(
         key=key_of(pair.memory.pk, None if pair.whole else pair.start),
         namespace=pair.memory.namespace.name,
@@ -86,12 +86,12 @@ def row(pair: Pair, user: Staff) -> RetiredPair:
 
 
 def key_of(memory_id: uuid.UUID, start: int | None) -> str:
-    """How a form names a part of a memory that begins at `start`, or the whole of it."""
+    """Return the key in forms for the part of a memory that begins at `start`, or for the whole memory."""
     return str(memory_id) if start is None else f"{memory_id}~{start}"
 
 
 def read_key(text: str) -> tuple[uuid.UUID, int | None]:
-    """What `key_of` names. Raises ValueError."""
+    """Parse a key made by `key_of`. Raises ValueError."""
     identity, parted, start = text.partition("~")
     if parted and not (start.isdecimal() and len(start) <= 6):
         raise ValueError("No such part.")
@@ -99,7 +99,7 @@ def read_key(text: str) -> tuple[uuid.UUID, int | None]:
 
 
 def read_cursor(text: str) -> Cursor | None:
-    """The place that an address names. Raises ValueError."""
+    """Parse the cursor in an address. Raises ValueError."""
     if not text:
         return None
     moment, identity = text.split("~", 1)

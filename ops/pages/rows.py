@@ -1,4 +1,4 @@
-"""Links from a page to the rows that it speaks of, and names as far as one may read them."""
+"""Builds links to rows, and masks names for users who may not read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Staff = AbstractUser | AnonymousUser
 
 
 def row_link(user: Staff, model: str, identity: uuid.UUID | str) -> str:
-    """The admin's page of one row; empty when the user may not see it."""
+    """Return the admin's page of a row, or "" if the user may not see it."""
     if not user.has_perm(f"memory.view_{model}"):
         return ""
     try:
@@ -22,9 +22,9 @@ def row_link(user: Staff, model: str, identity: uuid.UUID | str) -> str:
 
 
 def mask_text(text: str, *, readable: bool, brief: bool = False) -> str:
-    """A short text out of memories, such as a name; to those who may not read it, only how long it is.
+    """Return a short memory text, such as a name, or only its length to users who may not read it.
 
-    `brief`: without the word for characters, where there is no room.
+    `brief` leaves out the word for characters where there is little room.
     """
     if readable:
         return text

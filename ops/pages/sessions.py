@@ -82,7 +82,7 @@ class StoreCount:
 
 
 def list_sessions(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
-    """Lists one page of sessions, newest message first."""
+    """List one page of sessions, newest message first."""
     found, older = listing.list_sessions(access, prefix=prefix, cursor=cursor, limit=PAGE)
     names = names_of({row.namespace_id for row in found})
     return [_row(row, names[row.namespace_id]) for row in found], older
@@ -94,7 +94,7 @@ def _row(row: SessionEntry, namespace: str) -> SessionRow:
 
 
 def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str, str]:
-    """Returns the tone and the words for a summary's coverage."""
+    """Return the tone and the words for a summary's coverage."""
     if requested:
         return "busy", _("Being made")
     if not number:
@@ -106,7 +106,7 @@ def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str,
 
 
 def closely(namespace: Namespace, session: Session, user: Staff, *, before: int | None) -> Closely:
-    """Builds one session with its window, its newest card and a page of turns."""
+    """Build one session with its window, its newest card and a page of turns."""
     counts = listing.counts(namespace, session.name)
     rows, older = listing.turns(namespace, session.name, before=before, limit=TURNS)
     card = listing.latest_card(namespace, session.name)
@@ -152,7 +152,7 @@ def _window(namespace: Namespace, session: str) -> list[WindowMessage] | None:
 
 
 def window_size() -> int:
-    """Returns the number of messages in a window."""
+    """Return the number of messages in a window."""
     return int(settings.MEMOS_WINDOW_MESSAGES)
 
 
@@ -168,17 +168,17 @@ STORES: tuple[tuple[str, Words, Words], ...] = (
 
 
 def count_by_store(deleted: Deleted, *, audit: bool) -> list[StoreCount]:
-    """Lists the rows that a reset deletes (or deleted) in every store; audit events only when they are hidden."""
+    """List the rows that a reset deletes (or deleted) in every store; audit events only when they are hidden."""
     return [StoreCount(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
 
 
 def encode_cursor(cursor: Cursor | None) -> str:
-    """Encodes a place in the list for an address."""
+    """Encode a place in the list for an address."""
     return f"{cursor[0].isoformat()}~{cursor[1]}~{cursor[2]}" if cursor else ""
 
 
 def decode_cursor(text: str) -> Cursor | None:
-    """Decodes the place that an address names. Raises ValueError."""
+    """Decode the place that an address names. Raises ValueError."""
     if not text:
         return None
     moment, namespace_id, name = text.split("~", 2)

@@ -1,4 +1,4 @@
-"""A request to the API as a command that can be copied: with the filters of a page, and a name in place of a key."""
+"""Builds API requests as commands to copy, with the filters of a page, and without the key itself."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from django.http import HttpRequest
 
 @dataclass(frozen=True, slots=True)
 class Snippets:
-    """The same request twice. The key is read from the environment variable MEMOS_API_KEY."""
+    """The same request in two forms. The key is read from the environment variable MEMOS_API_KEY."""
 
     curl: str
     python: str
 
 
 def ask_api(request: HttpRequest, path: str, body: Mapping[str, Any]) -> Snippets:
-    """A request to this server."""
+    """Return a request to this server."""
     return snippets(request.build_absolute_uri("/").rstrip("/"), path, body)
 
 
 def snippets(server: str, path: str, body: Mapping[str, Any]) -> Snippets:
-    """`server` without a slash at its end; members of `body` that are None are left out."""
+    """Return a request to `server`, given without a final slash. Members of `body` that are None are left out."""
     given = {name: value for name, value in body.items() if value is not None}
     quoted = shlex.quote(json.dumps(given, ensure_ascii=False))
     curl = (

@@ -1,4 +1,4 @@
-"""The tabs that pages of one part share."""
+"""The tabs that related pages share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tab:
 
 
 def pipeline_tabs(request: HttpRequest, current: str) -> list[Tab]:
-    """Stages and jobs; condensations."""
+    """Return the tabs of the Pipeline: stages and jobs; condensations."""
     return _tabs(
         request,
         current,
@@ -31,7 +31,7 @@ def pipeline_tabs(request: HttpRequest, current: str) -> list[Tab]:
 
 
 def audit_tabs(request: HttpRequest, current: str) -> list[Tab]:
-    """Events; the API's requests."""
+    """Return the tabs of Audit: events; the API's requests."""
     return _tabs(
         request,
         current,

@@ -1,4 +1,4 @@
-"""A number on a page, with what it takes to judge it."""
+"""A number on a page, with the context for judging it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The change against the span before. `tone`: good, weak, bad or off (neither); `up`: the way of the arrow.
+    """The change from the previous period. `tone`: good, weak, bad or off (neither); `up`: the direction of the arrow.
 
-    `words` say in full what changed against what.
+    `words` describe the change in full.
     """
 
     shown: str
@@ -23,7 +23,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """`link` leads to the rows that `value` counts (empty: there is no list of them, or not for this user)."""
+    """A tile. `link` leads to the rows that `value` counts, or is "" if there is no list that this user may see."""
 
     title: Words
     value: str

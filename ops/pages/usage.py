@@ -1,4 +1,4 @@
-"""What Usage shows: what memory saved, what models cost, by day and by what they were called for, and budgets."""
+"""Builds Usage: tokens that memory saved, the cost of models by day and purpose, and budgets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PURPOSES: dict[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class UsageWindow:
-    """The last `days` UTC days, today included."""
+    """The last `days` UTC days, including today."""
 
     name: str
     title: Words
@@ -52,7 +52,7 @@ class UsageWindow:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """Calls of one kind; `share` of the costliest or busiest row, 0 to 100."""
+    """Calls of one kind. `share` is relative to the costliest or busiest row, 0 to 100."""
 
     title: Words
     total: UsageTotal
@@ -62,7 +62,7 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True)
 class UsageTable:
-    """`anchor` names it in the page."""
+    """A table. `anchor` identifies it in the page."""
 
     anchor: str
     title: Words
@@ -72,7 +72,7 @@ class UsageTable:
 
 @dataclass(frozen=True, slots=True)
 class LimitShown:
-    """One limit of a budget and what is used of it; `percent` at most 100."""
+    """A limit of a budget with its use. `percent` is at most 100."""
 
     title: Words
     used: str
@@ -93,7 +93,7 @@ class BudgetShown:
 
 @dataclass(frozen=True, slots=True)
 class UsageBoard:
-    """The page. `reached`: words for each budget whose limit is reached."""
+    """The page. `reached` has a message for each budget whose limit is reached."""
 
     tiles: list[Tile]
     by_day: LineChart
@@ -110,24 +110,24 @@ class UsageBoard:
 
 
 def usage_windows() -> list[UsageWindow]:
-    """What the page can look back over."""
+    """Return the periods that the page can show."""
     return [UsageWindow(*one) for one in WINDOWS]
 
 
 def window_of(request: HttpRequest) -> UsageWindow:
-    """The window that the address names; an unknown name counts as none: 30 days."""
+    """Return the window in the address, by default, and for an unknown name, 30 days."""
     found = usage_windows()
     return next((one for one in found if one.name == request.GET.get("window", "")), found[1])
 
 
 def filter_of(window: UsageWindow, groups: Sequence[UsageGroup], *, now: datetime) -> UsageFilter:
-    """The days of the window, told apart by `groups`."""
+    """Return a filter for the days of the window, with totals by `groups`."""
     today = now.astimezone(UTC).date()
     return UsageFilter(today - timedelta(days=window.days - 1), today, groups)
 
 
 def board(access: Access, window: UsageWindow, *, ns: str, now: datetime) -> UsageBoard:
-    """The page as it stands."""
+    """Return the page as it is now."""
     by_day = {total.groups["day"]: total for total in _totals(access, window, UsageGroup.DAY, now=now)}
     days = [filter_of(window, (), now=now).since + timedelta(days=number) for number in range(window.days)]
     begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC)
@@ -174,13 +174,13 @@ def board(access: Access, window: UsageWindow, *, ns: str, now: datetime) -> Usa
 
 
 def _file(ns: str, window: UsageWindow, name: str) -> str:
-    """Where the numbers of a chart are a file."""
+    """Return the address of a chart's numbers as a file."""
     named = {"ns": ns} if ns else {}
     return f"{reverse('ops:usage')}?{urlencode({**named, 'window': window.name, 'csv': name})}"
 
 
 def dollars(amount: Decimal | None) -> str:
-    """An amount as people read it: cents, and more places for what is less than a dollar."""
+    """Format an amount in dollars with cents, or with more decimals below a cent."""
     if amount is None:
         return "–"
     if amount and abs(amount) < Decimal("0.01"):

@@ -1,4 +1,4 @@
-"""What Users shows: the people whose memories are kept, what belongs to each, and what is left of an erased one."""
+"""Builds Users: the people whose memories are kept, what belongs to each, and the receipts of erased ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNKNOWN: tuple[Words, str] = ("–", "off")
 
 @dataclass(frozen=True, slots=True)
 class UserShown:
-    """A user; what people typed of themselves is masked for who may not read texts."""
+    """A user. Text that people typed about themselves is masked for users who may not read texts."""
 
     id: uuid.UUID
     name: str
@@ -60,7 +60,7 @@ class KeyShown:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceShown:
-    """A line of the profile: a memory, with those that say or show it; `links` lead to the first of these."""
+    """A line of the profile: a memory with its evidence. `links` lead to the first memories of the evidence."""
 
     text: str
     link: str
@@ -74,7 +74,7 @@ class PreferenceShown:
 
 @dataclass(frozen=True, slots=True)
 class ErasedPart:
-    """What is erased of one namespace; `link` is its receipt in the admin."""
+    """The part of an erasure in one namespace. `link` is its receipt in the admin."""
 
     id: str
     namespace: str
@@ -103,7 +103,7 @@ class ReceiptShown:
 
 
 def user_shown(user: User, namespaces: Sequence[str], *, may_read_text: bool) -> UserShown:
-    """A user as the page shows it."""
+    """Return a user as the page shows it."""
     return UserShown(
         id=user.pk,
         name=user.name,
@@ -118,7 +118,7 @@ def user_shown(user: User, namespaces: Sequence[str], *, may_read_text: bool) ->
 
 
 def profile_shown(profile: Mapping[str, Any], user: Staff, *, may_read_text: bool) -> list[PreferenceShown]:
-    """What is kept of what the user likes and avoids, as the page shows it."""
+    """Return the user's likes and dislikes as the page shows them."""
     return [
         PreferenceShown(
             line["text"] if may_read_text else MASK,
@@ -134,12 +134,12 @@ def profile_shown(profile: Mapping[str, Any], user: Staff, *, may_read_text: boo
 
 
 def keys_shown(keys: Sequence[ApiKey]) -> list[KeyShown]:
-    """The keys of a user."""
+    """Return the keys of a user."""
     return [KeyShown(key.name, key.prefix, key.is_usable) for key in keys]
 
 
 def receipt_shown(receipt: Mapping[str, Any]) -> ReceiptShown:
-    """The receipt of an erased user, from what the service says of it."""
+    """Return the receipt of an erased user from the service's description of it."""
     tone, word = STATUSES[receipt["status"]]
     return ReceiptShown(
         user_id=receipt["user_id"],
@@ -167,12 +167,12 @@ def receipt_shown(receipt: Mapping[str, Any]) -> ReceiptShown:
 
 
 def is_whole(erasure: Mapping[str, Any]) -> bool:
-    """Whether an erasure takes all of its namespace."""
+    """Return whether an erasure covers its whole namespace."""
     return bool(erasure["target"] == ErasureTarget.NAMESPACE)
 
 
 def _list_pairs(values: Mapping[str, Any], *, may_read_text: bool) -> Pairs:
-    """Names and values, the names in order; for who may not read texts the names are masked, too."""
+    """Return names and values, sorted by name. Both are masked for users who may not read texts."""
     if not may_read_text:
         return [(MASK, MASK)] if values else []
     return [(name, _say(value)) for name, value in sorted(values.items())]

@@ -38,7 +38,7 @@ class WaitingPart:
 
 
 def waiting(access: Access, *, ns: str) -> WaitingPart:
-    """Builds the part as it is now, over the namespaces that the caller reaches."""
+    """Build the part as it is now, over the namespaces that the caller reaches."""
     status = queue_status(access)
     return WaitingPart(
         [

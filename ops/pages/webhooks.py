@@ -1,4 +1,4 @@
-"""What Webhooks shows: the addresses that are told of events, how each is doing, and what it was told."""
+"""Builds Webhooks: the addresses to which events are sent, their states, and their deliveries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BADGES: Mapping[str, tuple[str, Words]] = {
 
 @dataclass(frozen=True, slots=True)
 class WebhookShown:
-    """A webhook; `address` is whole for who may change it, else its host."""
+    """A webhook. `address` is complete for users who may change it, or else only the host."""
 
     id: uuid.UUID
     namespace: str
@@ -60,7 +60,7 @@ class AttemptShown:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryShown:
-    """One delivery; `last` is its newest attempt."""
+    """A delivery. `last` is its newest attempt."""
 
     id: uuid.UUID
     event_id: uuid.UUID
@@ -75,7 +75,7 @@ class DeliveryShown:
 
 
 def webhook_shown(row: Webhook, *, may_change: bool, now: datetime) -> WebhookShown:
-    """A webhook as the page shows it."""
+    """Return a webhook as the page shows it."""
     tone, word = standing(row)
     former = row.former_until if row.former_until is not None and row.former_until > now else None
     return WebhookShown(
@@ -97,7 +97,7 @@ def webhook_shown(row: Webhook, *, may_change: bool, now: datetime) -> WebhookSh
 
 
 def delivery_shown(row: WebhookDelivery, *, may_read_text: bool) -> DeliveryShown:
-    """A delivery as the page shows it; what a receiver answered may say again what it was sent."""
+    """Return a delivery as the page shows it. The receiver's answer is masked, because it may repeat the event."""
     tone, word = _BADGES[row.state]
     last = row.tries[-1] if row.tries else None
     attempt = AttemptShown(parse_datetime(last["at"]), last["status"], last["ms"], last["error"]) if last else None
@@ -116,17 +116,17 @@ def delivery_shown(row: WebhookDelivery, *, may_read_text: bool) -> DeliveryShow
 
 
 def type_choices(chosen: Sequence[str]) -> list[tuple[str, str, bool]]:
-    """Each type of event, what it stands for, and whether it is chosen."""
+    """Return each type of event, its title, and whether it is chosen."""
     return [(one.value, str(_TITLES[one]), one.value in chosen) for one in EventType]
 
 
 def mask_address(row: Webhook) -> str:
-    """The host of a webhook's address: the rest may hold what only its receiver should know."""
+    """Return only the host of a webhook's address, because the rest may contain secrets of its receiver."""
     return f"{urlsplit(row.url).hostname}/…"
 
 
 def standing(row: Webhook) -> tuple[str, str]:
-    """How a webhook is doing: the tone of its badge, and a word."""
+    """Return the tone of a webhook's badge, and the word for its state."""
     if not row.enabled:
         return ("bad", _("Disabled after failures")) if row.disabled_why else ("off", _("Disabled"))
     return ("weak", _("Failing")) if row.failing_since else ("good", _("Enabled"))

@@ -1,4 +1,4 @@
-"""The time that a page looks back over, as its address says: `?window=1h|24h|7d|30d`."""
+"""The period that a page covers, from its address: `?window=1h|24h|7d|30d`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """`length` back from now, drawn in steps of `step`."""
+    """A period of `length` up to now, drawn in steps of `step`."""
 
     name: str
     title: Words
@@ -37,6 +37,6 @@ WINDOWS = (
 
 
 def choose_window(request: HttpRequest) -> TimeWindow:
-    """The window that the address names; an unknown name counts as none: 24 hours."""
+    """Return the window in the address, by default, and for an unknown name, 24 hours."""
     name = request.GET.get("window", "")
     return next((window for window in WINDOWS if window.name == name), WINDOWS[1])

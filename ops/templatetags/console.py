@@ -1,4 +1,4 @@
-"""What the console's templates are made of: `{% load console %}`. docs/develop/console-pages.md lists them."""
+"""Tags and filters of the console's templates: `{% load console %}`. docs/develop/console-pages.md lists them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from ops.navigation import groups, keep_query
 
 register = template.Library()
 
-# Namespaces that the picker offers; beyond them it takes a name.
+# Number of namespaces that the picker lists. Beyond that it has a text field.
 MAX_OFFERED = 200
-# Icon of each tone of a status: shape and word say the same as the colour.
+# Icon for each tone of a status, so that it does not depend on colour alone.
 TONE_ICONS = {"good": "check", "weak": "alert", "bad": "cross", "off": "minus", "busy": "refresh", "info": "info"}
 
 
 @register.simple_tag
 def icon(name: str, classes: str = "") -> SafeString:
-    """`{% icon "radar" %}`: a symbol of icons.svg, for decoration; the word stands beside it."""
+    """`{% icon "radar" %}`: a decorative symbol of icons.svg, to be used with a word."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         classes,
@@ -47,9 +47,9 @@ def icon(name: str, classes: str = "") -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def query_fields(context: RequestContext, *without: str) -> SafeString:
-    """`{% query_fields "why" %}`: the address's parameters, but these, as hidden fields of a form that is sent by GET.
+    """`{% query_fields "why" %}`: the query parameters, except these, as hidden fields of a GET form.
 
-    A template's `request.GET.items` would be the parameter of that name, if there is one.
+    In a template, `request.GET.items` would be a parameter called `items`, if there is one.
     """
     request = context.request
     pairs = ((name, request.GET[name]) for name in request.GET if name not in without)
@@ -64,7 +64,7 @@ def badge(tone: str, word: Any) -> SafeString:
 
 @register.simple_tag
 def ago(moment: datetime | None, absent: str = "–") -> SafeString | str:
-    """`{% ago row.created_at %}`: how long ago (or until), and the moment in UTC on focus and hover."""
+    """`{% ago row.created_at %}`: the time since or until a moment, which is shown in UTC on focus and hover."""
     if moment is None:
         return absent
     now = timezone.now()
@@ -90,22 +90,22 @@ def _relative(moment: datetime, now: datetime) -> str:
 
 @register.filter
 def number(value: Any) -> str:
-    """A count with its thousands set apart; – for None."""
+    """Format a count with thousands separators; – for None."""
     return "–" if value is None else number_format(value, decimal_pos=0, use_l10n=True, force_grouping=True)
 
 
 @register.filter
 def decimal(value: Any, places: int = 2) -> str:
-    """A figure with so many places; – for None."""
+    """Format a number with `places` decimals; – for None."""
     if value is None:
         return "–"
-    # Django cuts digits off; a figure is rounded.
+    # number_format truncates, so the number is rounded first.
     return number_format(round(float(value), int(places)), decimal_pos=int(places), force_grouping=True)
 
 
 @register.filter
 def span(seconds: int) -> str:
-    """A span of seconds in the unit that suits it: 95 s, 54 min, 3 h, 2 d."""
+    """Format seconds in a suitable unit: 95 s, 54 min, 3 h, 2 d."""
     for length, words in ((86_400, _("%(n)s d")), (3_600, _("%(n)s h")), (60, _("%(n)s min"))):
         if seconds >= 2 * length:
             return words % {"n": seconds // length}
@@ -119,7 +119,7 @@ def minus(value: int, other: int) -> int:
 
 @register.filter
 def signed(value: Any, places: int = 4) -> str:
-    """A share with its sign: +0.1200, −0.0300, 0."""
+    """Format a share with its sign: +0.1200, −0.0300, 0."""
     if value is None:
         return "–"
     return f"{float(value):+.{int(places)}f}".replace("-", "−") if round(float(value), int(places)) else "0"
@@ -127,50 +127,50 @@ def signed(value: Any, places: int = 4) -> str:
 
 @register.filter
 def percent(value: Any, places: int = 0) -> str:
-    """A share (0.25) in percent; – for None."""
+    """Format a share (0.25) in percent; – for None."""
     return "–" if value is None else f"{float(value):.{int(places)}%}"
 
 
 @register.filter(name="milliseconds")
 def milliseconds_filter(value: Any) -> str:
-    """A span in milliseconds, as charts write it."""
+    """Format milliseconds as charts do."""
     return milliseconds(None if value is None else float(value))
 
 
 @register.inclusion_tag("ops/parts/tile.html")
 def tile(tile: Any) -> dict[str, Any]:
-    """`{% tile tile %}` of an `ops.pages.tiles.Tile`."""
+    """`{% tile tile %}`: renders an `ops.pages.tiles.Tile`."""
     return {"tile": tile}
 
 
 @register.simple_tag
 def chart(drawn: Any) -> str:
-    """`{% chart figure %}` of a value of ops.charts; draws nothing for None."""
+    """`{% chart figure %}`: renders a value of ops.charts, and nothing for None."""
     return render_to_string(drawn.template, {"chart": drawn}) if drawn is not None else ""
 
 
 @register.inclusion_tag("ops/parts/empty.html")
 def empty(title: Any, text: Any = "", command: str = "", link: str = "", link_text: Any = "") -> dict[str, Any]:
-    """`{% empty title text command=… link=… link_text=… %}`: why nothing is here, and what to type or open."""
+    """`{% empty title text command=… link=… link_text=… %}`: why the page is empty, and what to type or open."""
     return {"title": title, "text": text, "command": command, "link": link, "link_text": link_text}
 
 
 @register.inclusion_tag("ops/parts/command.html")
 def command(text: str, label: Any = "") -> dict[str, Any]:
-    """`{% command curl _("Copy as curl") %}`: a command with a button that copies it."""
+    """`{% command curl _("Copy as curl") %}`: a command with a copy button."""
     return {"text": text, "label": label}
 
 
 @register.simple_tag
 def problem(problems: Mapping[str, str] | None, field: str) -> SafeString | str:
-    """`{% problem problems "name" %}`: what is wrong with a field, below it; `invalid` names it on the field."""
+    """`{% problem problems "name" %}`: the error of a field, shown below it; `invalid` refers to it."""
     words = (problems or {}).get(field)
     return format_html('<span class="field-error" id="wrong-{}">{}</span>', field, words) if words else ""
 
 
 @register.simple_tag
 def invalid(problems: Mapping[str, str] | None, field: str, help_id: str = "") -> SafeString | str:
-    """`<input {% invalid problems "name" "name-help" %}>`: the attributes of a field whose words are below it."""
+    """`<input {% invalid problems "name" "name-help" %}>`: the attributes of a field with an error below it."""
     if (problems or {}).get(field):
         described = f"{help_id} wrong-{field}".strip()
         return format_html('aria-invalid="true" aria-describedby="{}"', described)
@@ -179,13 +179,13 @@ def invalid(problems: Mapping[str, str] | None, field: str, help_id: str = "") -
 
 @register.filter
 def entry(values: Mapping[str, Any], name: str) -> Any:
-    """What a mapping has under a name; empty for none."""
+    """Return the value of a mapping for a name, or ""."""
     return values.get(name, "")
 
 
 @register.filter(name="actor")
 def name_actor(actor: str) -> str:
-    """Who did something, as the audit log keeps it (`key:4ceb46c3`, `staff:ann`), in words."""
+    """Describe an actor of the audit log (`key:4ceb46c3`, `staff:ann`)."""
     kind, _colon, name = actor.partition(":")
     if kind == "key" and name:
         return _("API key %(prefix)s") % {"prefix": f"{TOKEN_MARK}_{name}_…"}
@@ -194,7 +194,7 @@ def name_actor(actor: str) -> str:
 
 @register.inclusion_tag("ops/parts/masked.html", takes_context=True)
 def memory_text(context: RequestContext, text: str, chars: int = 0) -> dict[str, Any]:
-    """`{% memory_text memory.text %}`: what a memory says, or, without `view_memory_text`, only how long it is.
+    """`{% memory_text memory.text %}`: the text of a memory or, without `view_memory_text`, its length only.
 
     `chars` cuts it for lists.
     """
@@ -208,7 +208,7 @@ def memory_text(context: RequestContext, text: str, chars: int = 0) -> dict[str,
 
 @register.simple_tag(takes_context=True)
 def speaker(context: RequestContext, name: Any, role: Any = "") -> str:
-    """`{% speaker memory.speaker memory.role %}`: who said it; without `view_memory_text` only in which role."""
+    """`{% speaker memory.speaker memory.role %}`: the speaker or, without `view_memory_text`, only the role."""
     if name and reads_text(context["request"]):
         return str(name)
     return str(role or (MASK if name else ""))
@@ -216,19 +216,19 @@ def speaker(context: RequestContext, name: Any, role: Any = "") -> str:
 
 @register.simple_tag(takes_context=True)
 def typed(context: RequestContext, words: Any) -> str:
-    """`{% typed one.reason %}`: what a person typed or a title says; masked without `view_memory_text`."""
+    """`{% typed one.reason %}`: a typed text or a title, masked without `view_memory_text`."""
     return str(words) if not words or reads_text(context["request"]) else MASK
 
 
 @register.inclusion_tag("ops/parts/masked.html", takes_context=True)
 def memory_words(context: RequestContext, memory: Memory, chars: int = 0) -> dict[str, Any]:
-    """`{% memory_words memory 1200 %}`: as `memory_text`, with the parts that hold no longer struck out."""
+    """`{% memory_words memory 1200 %}`: like `memory_text`, with retired parts struck out."""
     shown = memory_text(context, memory.text, chars)
     return shown if shown["masked"] or not memory.retired_spans else {**shown, "pieces": _pieces(memory, shown["text"])}
 
 
 def _pieces(memory: Memory, text: str) -> list[tuple[bool, str]]:
-    """The text in pieces, each with whether it holds no longer."""
+    """Return the text in pieces, each with whether it is retired."""
     pieces, at = [], 0
     for start, end in sorted(spans_of(memory.retired_spans)):
         first, last = min(max(at, start), len(text)), min(max(at, end), len(text))
@@ -241,10 +241,9 @@ def _pieces(memory: Memory, text: str) -> list[tuple[bool, str]]:
 def pager(
     context: RequestContext, newer: str = "", older: str = "", newer_word: str = "", older_word: str = ""
 ) -> dict[str, Any]:
-    """`{% pager newer older %}`: links of a keyset list; each is the `cursor` of that page, empty for none.
+    """`{% pager newer older %}`: links of a keyset list; each is the `cursor` of that page, or "" for none.
 
-    For the newest page after others pass `newer="first"`: the link then has no cursor. A list in another order has
-    words of its own.
+    Pass `newer="first"` for the newest page, whose link has no cursor. Lists in other orders pass their own words.
     """
     request = context["request"]
 
@@ -277,7 +276,7 @@ def sidebar(context: RequestContext) -> dict[str, Any]:
 
 @register.inclusion_tag("ops/parts/namespace_picker.html", takes_context=True)
 def namespace_picker(context: RequestContext) -> dict[str, Any]:
-    """The namespaces to choose from: a list, or a field with suggestions where there are more than MAX_OFFERED."""
+    """Return the namespaces to choose from: a list, or suggestions for a text field if more than MAX_OFFERED."""
     request = context["request"]
     names = list(reachable_namespaces(request).values_list("name", flat=True)[: MAX_OFFERED + 1])
     kept = [(key, value) for key, value in request.GET.items() if key not in ("ns", "cursor", "v", "session")]

@@ -1,1 +1,1 @@
-"""The console's views, a module a page: each guards, asks ops.pages what to show, and renders."""
+"""The console's views, one module per page. Each checks access, has ops.pages build its contents, and renders."""

@@ -1,4 +1,4 @@
-"""One's own account: where it is signed in, and its second factor. Administrators of users see those of others."""
+"""Accounts of staff: their logins and second factor. Users see their own, administrators of users those of others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ View = Callable[..., HttpResponse]
 
 
 def _for_staff(view: View) -> View:
-    """Every member of staff has an account, also without the permission to open the console."""
+    """Guard a view that every member of staff may open, even without the permission for the console."""
 
     @wraps(view)
     def respond_to_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -53,14 +53,14 @@ def _for_staff(view: View) -> View:
 @require_safe
 @_for_staff
 def account(request: HttpRequest) -> HttpResponse:
-    """Logins and second factor."""
+    """Show the user's own logins and second factor."""
     return _page(request, member(request))
 
 
 @require_safe
 @_for_staff
 def account_of(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Another's, for who may change that account."""
+    """Show another user's account, to those who may change it."""
     return _page(request, _whose(request, user_id))
 
 
@@ -68,7 +68,7 @@ def account_of(request: HttpRequest, user_id: int) -> HttpResponse:
 @csrf_protect
 @_for_staff
 def logins_end(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Ends one login (`login`), or all but the one that asks."""
+    """End the login named by `login`, or all except the current one."""
     user = _whose(request, user_id)
     ended = end_logins(user, but=request.session.session_key or "", only=_key_of(request, user))
     if ended:
@@ -82,7 +82,7 @@ def logins_end(request: HttpRequest, user_id: int) -> HttpResponse:
 @csrf_protect
 @_for_staff
 def second_factor_begin(request: HttpRequest) -> HttpResponse:
-    """Makes a key, which the page then shows."""
+    """Create a key, which the page then shows."""
     second_factor.begin(member(request))
     return HttpResponseRedirect(reverse("ops:account") + "#second-factor")
 
@@ -91,7 +91,7 @@ def second_factor_begin(request: HttpRequest) -> HttpResponse:
 @csrf_protect
 @_for_staff
 def second_factor_confirm(request: HttpRequest) -> HttpResponse:
-    """Sets it up with the first code; shows the backup codes in the answer itself, once, and ends the other logins."""
+    """Confirm the second factor by its first code, show the backup codes once, here, and end the other logins."""
     user = member(request)
     done = second_factor.confirm(user, request.POST.get("otp_token", ""))
     if done is None:
@@ -110,7 +110,7 @@ def second_factor_confirm(request: HttpRequest) -> HttpResponse:
 @csrf_protect
 @_for_staff
 def backup_codes_renew(request: HttpRequest) -> HttpResponse:
-    """New backup codes, shown once; needs a code of the app."""
+    """Replace the backup codes, which are shown once. Needs a code of the app."""
     user = member(request)
     if second_factor.verify(user, request.POST.get("otp_token", "")) is None:
         messages.error(request, _("That was not the code of now. Look at the app's clock and try the next one."))
@@ -123,7 +123,7 @@ def backup_codes_renew(request: HttpRequest) -> HttpResponse:
 @csrf_protect
 @_for_staff
 def second_factor_remove(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Takes it away: one's own with a code; another's, whose phone is lost, without. That one signs in anew."""
+    """Remove a second factor: one's own with a code, or another's without (a lost phone), which ends their logins."""
     user = _whose(request, user_id)
     own = user.pk == request.user.pk
     if own and second_factor.verify(user, request.POST.get("otp_token", "")) is None:
@@ -156,7 +156,7 @@ def _page(request: HttpRequest, user: User, *, codes: list[str] | None = None) -
 
 
 def _build_login(request: HttpRequest, row: StaffSession) -> dict[str, Any]:
-    """A login; of the one that asks, its first visit is not stored yet."""
+    """Return a login. The current one's first visit is not stored yet, so it is read from the session."""
     here = row.session_key == request.session.session_key
     if here and (seen := request.session.get(SEEN)):
         row.browser, row.address = seen["browser"], seen["address"]
@@ -165,7 +165,7 @@ def _build_login(request: HttpRequest, row: StaffSession) -> dict[str, Any]:
 
 
 def _whose(request: HttpRequest, user_id: int) -> User:
-    """One's own account, or one that this member of staff may change. Raises Http404, PermissionDenied."""
+    """Return one's own account, or one that this member of staff may change. Raises Http404, PermissionDenied."""
     if user_id == request.user.pk:
         return member(request)
     if not request.user.has_perm("auth.change_user"):
@@ -179,7 +179,7 @@ def _whose(request: HttpRequest, user_id: int) -> User:
 
 
 def _key_of(request: HttpRequest, user: User) -> str:
-    """The session's key of the login that the form names by its mark; empty when it names none. Raises Http404."""
+    """Return the session key of the login that the form identifies, or "" if it names none. Raises Http404."""
     named = request.POST.get("login", "")
     if not named:
         return ""

@@ -1,4 +1,4 @@
-"""`/ops/activation/`: caches of prefixes are looked at, built and dropped."""
+"""`/ops/activation/` shows, builds and drops caches of prefixes."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ ROWS = 50
 
 @console_page
 def activation(request: HttpRequest) -> HttpResponse:
-    """The caches of the chosen namespace, or of all; in a chosen one what they were worth, and a form for another."""
+    """List the caches of the chosen namespace, or of all. A chosen one also has figures and a form to build one."""
     return _list_caches(request, {})
 
 
 @console_page
 def activation_live(request: HttpRequest) -> HttpResponse:
-    """The live part of the page: how the caches stand."""
+    """Render the list of caches, which the page polls."""
     context = _list_context(request)
     return live(request, "ops/activation/_list.html", context, context["version"])
 
 
 @console_action(permission=ADD)
 def activation_build(request: HttpRequest) -> HttpResponse:
-    """Has the chosen namespace's prefix computed by the model that answers."""
+    """Have the chosen namespace's prefix computed by the model that answers."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         raise Http404(_("Choose a namespace."))
@@ -70,7 +70,7 @@ def activation_build(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=DELETE)
 def activation_drop(request: HttpRequest, cache_id: uuid.UUID) -> HttpResponse:
-    """Takes a cache away, with its file."""
+    """Delete a cache with its file."""
     row = ActivationCache.objects.reachable_by(staff_access(request)).filter(pk=cache_id).first()
     namespace = Namespace.objects.filter(pk=row.namespace_id).first() if row else None
     if namespace is None:
@@ -84,7 +84,7 @@ def activation_drop(request: HttpRequest, cache_id: uuid.UUID) -> HttpResponse:
 
 
 def _find_lack(request: HttpRequest, namespace: Namespace) -> dict[str, Any]:
-    """What the namespace has to become before it can have a cache, and the page where it does; empty: nothing."""
+    """Return what the namespace lacks for having a cache, and a link to the page that fixes it; empty if nothing."""
     cube = find.cubes_of([scope_in(request, namespace)]).get(namespace.pk)
     if cube is None:
         words = _("A cache belongs to a cube, and %(namespace)s is not one yet.") % {"namespace": namespace.name}

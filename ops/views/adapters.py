@@ -1,4 +1,4 @@
-"""`/ops/adapters/`: data sets to train on and adapters, made, put to use and taken out of use."""
+"""`/ops/adapters/` shows data sets and adapters, creates them, and activates and retires adapters."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ SHOWN_DATASETS = 20
 
 @console_page
 def adapters(request: HttpRequest) -> HttpResponse:
-    """The adapters and newest data sets of the chosen namespace, or of all; in a chosen one they can be made."""
+    """List the adapters and newest data sets of the chosen namespace, or of all. A chosen one can get new ones."""
     return _list_adapters(request, {})
 
 
 @console_page
 def adapters_live(request: HttpRequest) -> HttpResponse:
-    """The live part of the list: what is being made and trained."""
+    """Render the list, which the page polls."""
     context = _list_context(request)
     return live(request, "ops/adapters/_list.html", context, context["version"])
 
 
 @console_page
 def adapter_one(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse:
-    """One adapter: what it was measured by, where it is loaded, its files."""
+    """Show an adapter: its evaluation, its servers, and its files."""
     try:
         row = registry.find_adapter(page_access(request), adapter_id=adapter_id)
     except NotFound:
@@ -55,7 +55,7 @@ def adapter_one(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def adapter_export(request: HttpRequest) -> HttpResponse:
-    """Has a data set made of the chosen namespace's memories."""
+    """Request a data set from the chosen namespace's memories."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return go_to(request, "ops:adapters")
@@ -69,7 +69,7 @@ def adapter_export(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def adapter_train(request: HttpRequest) -> HttpResponse:
-    """Has an adapter trained on a data set."""
+    """Request an adapter trained on a data set."""
     namespace = find_chosen_namespace(request)
     dataset_id = _read_id(request.POST.get("dataset", ""))
     if namespace is None or dataset_id is None:
@@ -92,7 +92,7 @@ def adapter_train(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def adapter_drop(request: HttpRequest, dataset_id: uuid.UUID) -> HttpResponse:
-    """Deletes the files of a data set."""
+    """Delete the files of a data set."""
     try:
         datasets.drop_dataset(staff_access(request), dataset_id=dataset_id, now=timezone.now())
     except NotFound:
@@ -103,7 +103,7 @@ def adapter_drop(request: HttpRequest, dataset_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def adapter_operate(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse:
-    """What the button says: activate, retire, or retire and delete."""
+    """Activate an adapter, retire it, or retire it and delete its files, by the button that was pressed."""
     verb, access, now = request.POST.get("verb", ""), staff_access(request), timezone.now()
     try:
         if verb == "activate":

@@ -1,4 +1,4 @@
-"""`/ops/audit/`: who did what, and the API's newest requests."""
+"""`/ops/audit/` shows the audit log and the API's newest requests."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FORMS = {
     "jsonl": ("application/x-ndjson; charset=utf-8", page.as_json_lines),
 }
 
-# A place in the stream of requests.
+# An id in the stream of requests.
 _PLACE = re.compile(r"[0-9]{1,15}(?:-[0-9]{1,15})?")
 
 
 @console_page
 def audit(request: HttpRequest) -> HttpResponse:
-    """The list of events."""
+    """List the events."""
     access, now, wanted = page_access(request), timezone.now(), _read_filter(request.GET)
     if not access.all_namespaces and not access.namespace_ids:
         raise PermissionDenied
@@ -71,7 +71,7 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def audit_new(request: HttpRequest) -> HttpResponse:
-    """How many events came since the page was opened, as a button that shows them."""
+    """Render the number of events since the page was opened, as a button that shows them."""
     than = _uuid(request.GET.get("than", ""))
     if than is None:
         raise Http404
@@ -85,7 +85,7 @@ def audit_new(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def audit_event(request: HttpRequest) -> HttpResponse:
-    """One event: beside the list for htmx, else a page of its own."""
+    """Show an event: as a fragment next to the list for htmx, or else as a page."""
     identity = _uuid(request.GET.get("id", ""))
     event = trail.find(staff_access(request), event_id=identity) if identity else None
     if event is None:
@@ -104,7 +104,7 @@ def audit_event(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def audit_requests(request: HttpRequest) -> HttpResponse:
-    """The newest requests to the API."""
+    """List the newest requests to the API."""
     kept, route, before = request.GET.get("kept", ""), request.GET.get("route", "")[:100], request.GET.get("cursor", "")
     if before and not _PLACE.fullmatch(before):
         raise Http404(_("There is no such page."))
@@ -119,7 +119,7 @@ def audit_requests(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission="ops.export")
 def audit_export(request: HttpRequest) -> HttpResponse:
-    """The events of the list as a file, streamed; the form carries the list's own filters as `query`."""
+    """Stream the events of the list as a file. The form sends the list's filters as `query`."""
     form = request.POST.get("form", "")
     if form not in FORMS:
         raise Http404

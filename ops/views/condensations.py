@@ -1,4 +1,4 @@
-"""`/ops/condensations/`: summaries, version by version."""
+"""`/ops/condensations/` shows summaries, version by version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ops.views.page import console_page
 
 @console_page
 def condensations(request: HttpRequest) -> HttpResponse:
-    """All versions, newest first; with a namespace and a session the chain of that session's."""
+    """List all versions, newest first, or the versions of the given session."""
     namespace, session = find_chosen_namespace(request), request.GET.get("session", "")
     context: dict[str, Any] = {
         "tabs": pipeline_tabs(request, "condensations"),

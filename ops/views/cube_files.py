@@ -1,4 +1,4 @@
-"""`/ops/cubes/ID/files/`: a cube is written into a file, and files are loaded into it."""
+"""`/ops/cubes/ID/files/` writes a cube into a file, and loads files into it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from ops.views.uploads import above_bytes, read_upload_id
 ADD = "memory.add_cubefile"
 HOLDS = "memory.change_namespacepolicy"
 READ_TEXT = "ops.view_memory_text"
-# What a load brings besides if it is asked for: what governs the namespace, and what speaks to its agents.
+# Optional parts of a load, with the permissions they need: the namespace's policy, and prompts and tools for its
+# agents.
 BESIDES = {"policy": HOLDS, "procedures": "memory.add_procedure"}
 OF_PARTS = {"quarantine": "memory.view_quarantineditem", "audit": "memory.view_auditlog"}
 ROWS = 50
@@ -39,20 +40,20 @@ ROWS = 50
 
 @console_page
 def cube_files(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """The dumps and loads of one cube, the newest first."""
+    """List the dumps and loads of a cube, the newest first."""
     return _list_files(request, _find_cube(request, cube_id), {})
 
 
 @console_page
 def cube_files_live(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """The live part of the page: how far the newest dumps and loads are."""
+    """Render the newest dumps and loads with their progress, which the page polls."""
     context = _list_context(request, _find_cube(request, cube_id))
     return live(request, "ops/cube_files/_list.html", context, context["version"])
 
 
 @console_action(permission=ADD)
 def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """What the button says: dump, load, look through, cancel."""
+    """Start a dump, a load or a dry run, or cancel one, by the button that was pressed."""
     cube, now = _find_cube(request, cube_id), timezone.now()
     scope = scope_in(request, cube.namespace)
     wanted = request.POST.get("do", "")
@@ -76,10 +77,10 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 
 @console_page(permission=READ_TEXT)
 def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResponse:
-    """The file of a dump that is done."""
+    """Stream the file of a finished dump."""
     try:
         found = requests.find_file(staff_access(request), file_id=cube_file_id)
-        # Parts that pages of their own show: to those who may open these.
+        # Parts that have separate pages need the permissions for these.
         lacked = [needed for part, needed in OF_PARTS.items() if found.options.get(part)]
         if not request.user.has_perms(lacked):
             raise PermissionDenied
@@ -91,7 +92,7 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
         "Content-Length": str(row.size),
         "Cache-Control": "no-store",
     }
-    # What the console may reach ends with this view: the rest is read as in it.
+    # The console's reach ends with this view, so the stream is read in a copy of its context.
     stream = _read_within(copy_context(), pieces)
     response = StreamingHttpResponse(stream, content_type="application/zip", headers=headers)
     response["X-Content-Type-Options"] = "nosniff"
@@ -99,7 +100,7 @@ def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResp
 
 
 def _read_upload(request: HttpRequest) -> requests.CubeUpload:
-    """The file of the form, or the one that came in parts before it. Raises InvalidInput."""
+    """Return the file of the form, or the one that was uploaded in parts. Raises InvalidInput."""
     if upload_id := read_upload_id(request):
         return requests.CubeUpload(upload_id=upload_id)
     file = request.FILES.get("file")
@@ -109,7 +110,7 @@ def _read_upload(request: HttpRequest) -> requests.CubeUpload:
 
 
 def _read_options(request: HttpRequest) -> LoadOptions:
-    """How a file is to be loaded. Raises PermissionDenied."""
+    """Return the options for loading a file. Raises PermissionDenied."""
     asked = {name: name in request.POST for name in BESIDES}
     if not request.user.has_perms([needed for name, needed in BESIDES.items() if asked[name]]):
         raise PermissionDenied

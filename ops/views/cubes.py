@@ -1,4 +1,4 @@
-"""`/ops/cubes/`: namespaces as things that have an owner, and with whom they are shared."""
+"""`/ops/cubes/` shows namespaces as cubes, with their owners and shares."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ MOST_DAYS = 3650
 
 @console_page
 def cubes(request: HttpRequest) -> HttpResponse:
-    """The cubes of the chosen namespace, or of all; a chosen one that is none may be registered."""
+    """List the cubes of the chosen namespace, or of all. A chosen namespace without a cube may be registered."""
     return _list_cubes(request, {})
 
 
 @console_page
 def cube(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """One cube: what it holds, and with whom it is shared."""
+    """Show a cube: its contents and its shares."""
     return _show_cube(request, _find_cube(request, cube_id), {})
 
 
 @console_action(permission=CHANGE)
 def cube_register(request: HttpRequest) -> HttpResponse:
-    """Makes a cube of the chosen namespace."""
+    """Register the chosen namespace as a cube."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return go_to(request, "ops:cubes")
@@ -67,7 +67,7 @@ def cube_register(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """What the button says: change, share, revoke, unregister."""
+    """Change, share, revoke or unregister a cube, by the button that was pressed."""
     row = _find_cube(request, cube_id)
     wanted = request.POST.get("do", "")
     try:
@@ -110,7 +110,7 @@ def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 
 
 def _change(request: HttpRequest, row: Cube) -> None:
-    """Gives the cube what was typed; an owner who is named as before stays, also one who is out of reach."""
+    """Change the cube to the typed values. An unchanged owner is kept, even if out of reach."""
     access = staff_access(request)
     typed = {name: request.POST.get(name, "").strip() for name in ("name", "description", "owner", "revision")}
     wanted: dict[str, Any] = {
@@ -177,10 +177,10 @@ def _list_cubes(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
 def _show_cube(
     request: HttpRequest, row: Cube, form: dict[str, Any], change_form: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """The page of a cube; `form` and `change_form` are what was typed of a share and of the cube, and refused."""
+    """Show a cube. `form` and `change_form` have refused input for a share and for the cube."""
     access, may_change = page_access(request), request.user.has_perm(CHANGE)
     _row, shares = share.list_shares(access, cube_id=row.pk)
-    # The owner and those it is shared with may be of any namespace that is reached.
+    # The owner and the users of shares may belong to any reachable namespace.
     everybody = staff_access(request)
     contents = page.contents_shown(row, request.user)
     cube = page.cube_shown(row, find.owners_of(everybody, [row]))

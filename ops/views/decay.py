@@ -1,4 +1,4 @@
-"""`/ops/decay/`: how strong memories are, what leaves soon, and what another policy would do."""
+"""`/ops/decay/` shows how strong memories are, which ones leave soon, and the effect of another policy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ops.what_if import FIELDS
 
 @console_page
 def decay(request: HttpRequest) -> HttpResponse:
-    """The whole page, with the values that the address tries out."""
+    """Show the page, with the values to try from the address."""
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/decay.html", {"choices": choices(request)})
@@ -45,7 +45,7 @@ def decay(request: HttpRequest) -> HttpResponse:
         page = pages.decay(scope, counted, is_kept=False)
         rest = _rest(request, scope, now=now, counted=counted.due_soon)
         return render(request, "ops/decay.html", {"scope": scope, "page": page, **rest})
-    # Each memory's strength is computed for it: seconds, which the page does not wait for.
+    # Computing each memory's strength takes seconds, so the page loads the figures later.
     kept = None if "again" in request.GET else strength_counts.read_kept(scope, _policy(scope))
     context = {"scope": scope, "query": _keep_query(request), "large": True}
     if kept is not None:
@@ -55,7 +55,7 @@ def decay(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def decay_figures(request: HttpRequest) -> HttpResponse:
-    """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
+    """Render the figures that the page of a large namespace loads later, if no stored ones can be shown."""
     scope = find_chosen_scope(request)
     counted = strength_counts.count_and_keep(scope, _policy(scope), now=timezone.now())
     context = {"scope": scope, "page": pages.decay(scope, counted, is_kept=False)}
@@ -64,14 +64,14 @@ def decay_figures(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def decay_rest(request: HttpRequest) -> HttpResponse:
-    """What the page of a large namespace asks for besides: what would be, and what leaves soon."""
+    """Render other parts that the page of a large namespace loads later: effects of values, and what leaves soon."""
     scope = find_chosen_scope(request)
     return render(request, "ops/decay/_rest.html", {"scope": scope, **_rest(request, scope, now=timezone.now())})
 
 
 @console_page
 def what_if(request: HttpRequest) -> HttpResponse:
-    """What the tried values would do. The address of the page then has them, so that it can be shared."""
+    """Render the effect of the tried values, and put them into the page's address, so that it can be shared."""
     scope = find_chosen_scope(request)
     response = render(
         request, "ops/decay/_what_if.html", {"scope": scope, **_try_values(request, scope, timezone.now())}
@@ -83,7 +83,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission="memory.change_memory")
 def curate(request: HttpRequest) -> HttpResponse:
-    """Pins, extends or archives what leaves soon."""
+    """Pin, extend or archive memories that leave soon."""
     scope = find_scope(request, request.POST.get("namespace", ""))
     if scope is None:
         raise Http404("There is no such namespace.")
@@ -101,7 +101,7 @@ def curate(request: HttpRequest) -> HttpResponse:
 
 
 def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now: datetime) -> int:
-    """Applies the action to the memories; returns how many it changed."""
+    """Apply the action to the memories; return how many it changed."""
     if not ids:
         raise InvalidInput(_("Select at least one memory."))
     verb, reason, access = request.POST.get("verb", ""), request.POST.get("reason", ""), staff_access(request)
@@ -131,7 +131,7 @@ def _policy(scope: Scope) -> Policy:
 
 
 def _keep_query(request: HttpRequest) -> str:
-    """What the address says, without that it be counted again."""
+    """Return the query string without the request to count again."""
     return urlencode({name: value for name, value in request.GET.items() if name != "again"})
 
 

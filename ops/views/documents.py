@@ -1,4 +1,4 @@
-"""`/ops/documents/`: documents and their chunks are looked at and erased; files are given, followed, read anew."""
+"""`/ops/documents/` shows and erases documents and their chunks; files are added, tracked and re-parsed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MAX_TITLE_CHARS = 300
 
 @console_page
 def documents(request: HttpRequest) -> HttpResponse:
-    """The documents of the chosen namespace, or of all, and the newest files; in a chosen one there is a form."""
+    """List the documents of the chosen namespace, or of all, and the newest files. A chosen one has a form."""
     return _list_documents(request, {})
 
 
 @console_page
 def document_one(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
-    """One document: its chunks with their places, and the file that it was read from."""
+    """Show a document: its chunks with their locations, and the file that it was parsed from."""
     row = _find_document(request, document_key)
     namespace = Namespace.objects.get(pk=row.namespace_id)
     try:
@@ -79,7 +79,7 @@ def document_one(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
 
 @console_page
 def document_file(request: HttpRequest, file_id: uuid.UUID) -> HttpResponse:
-    """One file: how far it is, and what came of it."""
+    """Show a file with its progress and outcome."""
     shown = _find_file(request, file_id)
     context = {"file": shown, "version": _version(shown), "may_change": request.user.has_perm(ADD)}
     return render(request, "ops/document_file.html", context)
@@ -87,14 +87,14 @@ def document_file(request: HttpRequest, file_id: uuid.UUID) -> HttpResponse:
 
 @console_page
 def document_file_progress(request: HttpRequest, file_id: uuid.UUID) -> HttpResponse:
-    """The live part of the page of one file."""
+    """Render the progress of a file, which its page polls."""
     shown = _find_file(request, file_id)
     return live(request, "ops/documents/_file.html", {"file": shown}, _version(shown))
 
 
 @console_action(permission=ADD)
 def document_create(request: HttpRequest) -> HttpResponse:
-    """Has a file read as a document."""
+    """Have a file parsed as a document."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return go_to(request, "ops:documents")
@@ -112,7 +112,7 @@ def document_create(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=ADD)
 def document_reparse(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
-    """Has the original read anew."""
+    """Have the original file parsed again."""
     row = _find_document(request, document_key)
     scope = scope_in(request, Namespace.objects.get(pk=row.namespace_id))
     try:
@@ -125,7 +125,7 @@ def document_reparse(request: HttpRequest, document_key: uuid.UUID) -> HttpRespo
 
 @console_action(permission=DELETE)
 def document_erase(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
-    """Asks for the erasure of a document, with a receipt: one that loses a chunk loses all."""
+    """Request the erasure of a document, with a receipt. Erasing one chunk erases the whole document."""
     row = _find_document(request, document_key)
     scope = scope_in(request, Namespace.objects.get(pk=row.namespace_id))
     try:
@@ -211,7 +211,7 @@ def _show_file(request: HttpRequest, row: DocumentFile) -> FileShown:
 
 
 def _list_waiting(request: HttpRequest, files: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """The ids of what the quarantine holds undecided of the files."""
+    """Return the ids of undecided quarantine items of the files."""
     ids = [one["quarantine_id"] for one in files if one["quarantine_id"] and one["refusal"]]
     if not ids:
         return frozenset()

@@ -1,4 +1,4 @@
-"""`/ops/entities/`: who and what memories speak of, how they hang together, and the curation of names."""
+"""`/ops/entities/` shows the people and things in memories and their relations, and lets staff curate names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 
 @console_page
 def entities(request: HttpRequest) -> HttpResponse:
-    """The entities of the chosen namespace; without one, the namespaces that have some."""
+    """List the entities of the chosen namespace, or else the namespaces that have some."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return _namespaces(request)
@@ -41,7 +41,7 @@ def entities(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=READ_TEXT)
 def entities_search(request: HttpRequest) -> HttpResponse:
-    """The same by how a name begins, which is memory content: it comes by POST and stays out of addresses and logs."""
+    """List the entities whose names begin as typed. Names are memory text, so POST keeps them out of logs."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:entities")
@@ -51,7 +51,7 @@ def entities_search(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
-    """One entity; of a merged one, what it was merged into."""
+    """Show an entity. A merged one redirects to the entity that it was merged into."""
     found = _get_entity(request, entity_id)
     if found.merged_into is not None:
         return redirect(page.entity_url(found.merged_into, found.namespace.name))
@@ -76,7 +76,7 @@ def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def entity_candidates(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
-    """Entities whose names begin as typed: a fragment of the form that merges."""
+    """Render the entities whose names begin as typed, for the merge form."""
     found = _get_entity(request, entity_id)
     begins = request.POST.get("begins", "").strip()[:MAX_BEGINS_CHARS].replace("\0", "")
     rows = []
@@ -87,7 +87,7 @@ def entity_candidates(request: HttpRequest, entity_id: uuid.UUID) -> HttpRespons
 
 @console_action(permission=CHANGE)
 def entity_merge(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
-    """Lets this entity's names stand for another one, whose page follows."""
+    """Merge this entity into another one, and go to that one's page."""
     found, target = _get_entity(request, entity_id), _uuid(request.POST.get("target", ""))
     if target is None:
         messages.error(request, _("Choose the entity that this one is merged into."))
@@ -109,7 +109,7 @@ def entity_merge(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def entity_split(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
-    """Takes the marked names off the entity."""
+    """Split the selected names off the entity."""
     found = _get_entity(request, entity_id)
     names = [one for value in request.POST.getlist("alias") if (one := _uuid(value))]
     try:
@@ -162,7 +162,7 @@ def _respond_list(request: HttpRequest, namespace: Namespace, *, begins: str, cu
 
 
 def _get_entity(request: HttpRequest, entity_id: uuid.UUID) -> Entity:
-    """Raises Http404 for one out of reach, as for one that does not exist."""
+    """Return an entity. Raises Http404 for one out of reach, as for one that does not exist."""
     found = browse.find_entity(page_access(request), entity_id=entity_id)
     if found is None:
         raise Http404("There is no such entity.")

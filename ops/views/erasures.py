@@ -1,4 +1,4 @@
-"""`/ops/erasures/ID/`: the receipt of one erasure, while it goes on and afterwards."""
+"""`/ops/erasures/ID/` shows the receipt of an erasure, during it and afterwards."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ops.views.page import console_page
 
 @console_page
 def erasure(request: HttpRequest, erasure_id: uuid.UUID) -> HttpResponse:
-    """What was asked to be erased, how far that is, and what is left of it."""
+    """Show the target of an erasure, its progress, and any remaining data."""
     shown = _find_erasure(request, erasure_id)
     return render(request, "ops/erasure.html", {"one": shown, "version": _version(shown)})
 
 
 @console_page
 def erasure_progress(request: HttpRequest, erasure_id: uuid.UUID) -> HttpResponse:
-    """The live part of the page."""
+    """Render the receipt, which the page polls."""
     shown = _find_erasure(request, erasure_id)
     return live(request, "ops/erasure/_receipt.html", {"one": shown}, _version(shown))
 

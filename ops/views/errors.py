@@ -1,4 +1,4 @@
-"""What people see when a page cannot be shown: in the console's frame for staff who may open it, plain for others."""
+"""Error pages: in the console's frame for staff who may open it, plain for others."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def not_found(request: HttpRequest) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Without the frame, which asks the database; when even this fails, Django's own words.
+    """Answer a failure without the frame, which queries the database. If this fails too, Django's own page is shown.
 
-    A database that does not answer, or not in time, is 503 with what to do about it.
+    If the database is away or too slow, the status is 503 and the page says what to do.
     """
     status, picture, title, text = _of_failure(sys.exc_info()[1])
     if request.method not in ("GET", "HEAD"):
@@ -55,7 +55,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _of_failure(failure: BaseException | None) -> tuple[int, str, str, str]:
-    """Status, picture, title and text for what a view raised."""
+    """Return status, picture, title and text for what a view raised."""
     if not isinstance(failure, OperationalError | InterfaceError):
         text = _("Nothing was changed by a page that only shows. The server's log has the cause.")
         return 500, "alert", _("MemOS failed to answer"), text
@@ -70,7 +70,7 @@ def _of_failure(failure: BaseException | None) -> tuple[int, str, str, str]:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's CSRF_FAILURE_VIEW: mostly a form that was left open over a login."""
+    """Answer a CSRF failure, as Django's CSRF_FAILURE_VIEW. Most are forms that were left open during a login."""
     text = _(
         "The form had gone stale: you logged in anew, or cookies are blocked. Go back, reload the page, try again."
     )

@@ -1,4 +1,4 @@
-"""`/ops/evaluation/`: how good retrieval is, measured: runs, their trend, one run, two compared, marked questions."""
+"""`/ops/evaluation/` shows how good retrieval is: runs, their trend, a run, two compared, and judged questions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OFFERED = 200
 
 @console_page
 def evaluation(request: HttpRequest) -> HttpResponse:
-    """The runs and their trend."""
+    """List the runs and draw their trend."""
     access, ns = page_access(request), request.GET.get("ns", "")
     cursor = _uuid(request.GET.get("cursor", ""))
     listing = page.listing(access, ns=ns, chosen=request.GET.get("set", ""), cursor=cursor)
@@ -49,7 +49,7 @@ def evaluation(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
-    """One run."""
+    """Show a run."""
     run = _get_run(request, run_id)
     shown = page.build_run(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
     if PARAMETER in request.GET:
@@ -59,7 +59,7 @@ def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
 
 @console_page
 def evaluation_compare(request: HttpRequest) -> HttpResponse:
-    """Two runs on the questions that both asked; both are named in the address."""
+    """Compare the two runs in the address by the questions that both asked."""
     base_id, run_id = _uuid(request.GET.get("base", "")), _uuid(request.GET.get("run", ""))
     if base_id is None or run_id is None or base_id == run_id:
         messages.warning(request, _("Choose two different runs to compare."))
@@ -77,7 +77,7 @@ def evaluation_compare(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def evaluation_judgements(request: HttpRequest) -> HttpResponse:
-    """The questions that people and clients marked hits of, with counts."""
+    """List the questions whose hits people and clients judged, with counts."""
     access = page_access(request)
     questions, marks = judgements.marks(access)
     context = {
@@ -91,7 +91,7 @@ def evaluation_judgements(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=START)
 def evaluation_start(request: HttpRequest) -> HttpResponse:
-    """Queues a run of a namespace's own judgements."""
+    """Queue a run by a namespace's own judgements."""
     namespace = reachable_namespaces(request).filter(name=request.POST.get("namespace", "")).first()
     if namespace is None:
         raise Http404("There is no such namespace.")

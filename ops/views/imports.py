@@ -1,4 +1,4 @@
-"""`/ops/imports/`: what other programs exported is looked at, taken in, followed and cancelled."""
+"""`/ops/imports/` previews exports of other programs, imports them, shows their progress and cancels them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _MAX_SPEAKER_CHARS = 128
 
 @console_page
 def imports(request: HttpRequest) -> HttpResponse:
-    """The imports of the chosen namespace, or of all; in a chosen one there is a form for another."""
+    """List the imports of the chosen namespace, or of all. A chosen one has a form for another import."""
     return _list_imports(request, {})
 
 
 @console_page
 def import_one(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
-    """One import: how far it is, and what came of it."""
+    """Show an import with its progress and outcome."""
     shown = _find_import(request, import_id)
     context = {"one": shown, "version": _version(shown), "may_change": request.user.has_perm(ADD)}
     return render(request, "ops/import.html", context)
@@ -44,7 +44,7 @@ def import_one(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
 
 @console_page
 def import_progress(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
-    """The live part of the page of one import."""
+    """Render the progress of an import, which its page polls."""
     shown = _find_import(request, import_id)
     context = {"one": shown, "may_change": request.user.has_perm(ADD)}
     return live(request, "ops/imports/_report.html", context, _version(shown))
@@ -52,7 +52,7 @@ def import_progress(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=ADD)
 def import_preview(request: HttpRequest) -> HttpResponse:
-    """What the chosen file holds and what would become of it: a fragment."""
+    """Render what the chosen file contains and what an import would make of it."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         raise Http404(_("Choose a namespace."))
@@ -63,13 +63,13 @@ def import_preview(request: HttpRequest) -> HttpResponse:
         found = requests.preview_import(scope_in(request, namespace), upload, now=timezone.now())
     except MemosError as error:
         return render(request, "ops/imports/_preview.html", {"problem": error.message})
-    # It was sent by who looks at it.
+    # The user sent this text, so it is not masked.
     return render(request, "ops/imports/_preview.html", {"one": page.import_shown(found, may_read_text=True)})
 
 
 @console_action(permission=ADD)
 def import_create(request: HttpRequest) -> HttpResponse:
-    """Has the file taken in."""
+    """Start an import of the file."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return go_to(request, "ops:imports")
@@ -86,7 +86,7 @@ def import_create(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=ADD)
 def import_cancel(request: HttpRequest, import_id: uuid.UUID) -> HttpResponse:
-    """Ends an import; what it has taken in stays."""
+    """Cancel an import. What it has stored stays."""
     _find_import(request, import_id)
     try:
         requests.cancel_import(staff_access(request), import_id=import_id, now=timezone.now())
@@ -114,7 +114,7 @@ def _list_imports(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
 
 
 def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
-    """What the form holds: a file, or else lines; None for neither."""
+    """Return the file or the pasted lines of the form, or None if it has neither."""
     typed = _read_fields(request)
     format = ImportFormat(typed["format"]) if typed["format"] in ImportFormat.values else None
     speaker = typed["speaker"][:_MAX_SPEAKER_CHARS]

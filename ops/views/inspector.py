@@ -1,4 +1,4 @@
-"""`/ops/inspector/`: exactly what was handed to agents, and what the same question would be given today."""
+"""`/ops/inspector/` shows exactly what agents were given, and what the same question would get today."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from ops.views.radar import RUN_PROBE, UNAVAILABLE, get_kept_probe, may_quote
 
 @console_page
 def inspector(request: HttpRequest) -> HttpResponse:
-    """The list of packs, and the try-it box."""
+    """List the packs, and show the try-it box."""
     return _list(request, TryForm(request, initial={"namespace": request.GET.get("ns", "")}))
 
 
 @console_action(permission=RUN_PROBE)
 def ask(request: HttpRequest) -> HttpResponse:
-    """Keeps a question for the try-it box, stores it if that is ticked, and leads to the pack it would be given."""
+    """Keep a question of the try-it box, store it if requested, and go to the pack that it would get."""
     if request.POST.get("store") and not request.user.has_perm(STORE):
         return forbidden(request, STORE)
     form = TryForm(request, data=request.POST)
@@ -68,9 +68,9 @@ def ask(request: HttpRequest) -> HttpResponse:
 
 @console_page(permission=RUN_PROBE)
 def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
-    """The pack that a question would be given now; looking stores nothing but one audit event.
+    """Show the pack that a question would get now. This stores nothing except an audit event.
 
-    `?stored=` names what became of the question when it was asked: it is told as it is now.
+    `?stored=` is the id of what the question was stored as; the page shows its present state.
     """
     now = timezone.now()
     try:
@@ -95,7 +95,7 @@ def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
 
 @console_page
 def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
-    """One kept pack. Who may read its text leaves one audit event by opening it."""
+    """Show a stored pack. Opening it is audited for users who may read its text."""
     row, scope = _row(request, pack_id)
     reads = reads_text(request)
     if reads:
@@ -111,7 +111,7 @@ def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
 
 @console_page(permission=RUN_PROBE)
 def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
-    """What the pack's question brings now, beside what it brought then."""
+    """Compare the present results of the pack's question with those in the pack."""
     row, scope = _row(request, pack_id)
     now, then = timezone.now(), request.GET.get("as_of") == "then"
     context: dict[str, Any] = {"row": row, "then": then, "quote": reads_text(request)}
@@ -134,12 +134,12 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=RUN_PROBE)
 def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
-    """Takes a pack's question to the radar."""
+    """Open a pack's question in the radar."""
     row, scope = _row(request, pack_id)
     terms = replay.terms_of(scope, row)
     setting = ProbeSetting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     try:
-        # Asked by the agent: who may not read texts must not read it here either.
+        # The agent counts as the asker, so that the radar masks the question for users who may not read texts.
         asked = Scope(scope.namespace_id, scope.namespace, f"pack:{row.pk}", scope.request_id)
         probe = probing.keep(asked, text=row.query_text, settings=[setting], now=timezone.now())
     except MemosError as error:
@@ -148,7 +148,7 @@ def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
 
 
 def _row(request: HttpRequest, pack_id: uuid.UUID) -> tuple[ContextPack, Scope]:
-    """The pack and the scope of its namespace. Raises Http404 for one out of reach."""
+    """Return the pack and the scope of its namespace. Raises Http404 for one out of reach."""
     rows = ContextPack.objects.reachable_by(staff_access(request)).select_related("namespace")
     row = rows.filter(pk=pack_id).first()
     if row is None:

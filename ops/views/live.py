@@ -1,4 +1,4 @@
-"""Answers to pages that ask again and again."""
+"""Answers pages that poll."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ VERSION = "X-Fragment-Version"
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A part of a page as it is sent, and the name of what it shows."""
+    """A rendered part of a page, and a version that identifies what it shows."""
 
     version: str
     html: SafeString
 
 
 def version_of(*values: Any) -> str:
-    """A short name for what a fragment shows: equal values, equal name. Values that JSON lacks count by their text."""
+    """Return a short hash of what a fragment shows. Values that JSON lacks are hashed by their str()."""
     text = json.dumps(values, default=str, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def live(request: HttpRequest, template: str, context: Mapping[str, Any], version: str) -> HttpResponse:
-    """The fragment, or 204 when the page has this version already (`v=`): then nothing is rendered or exchanged."""
+    """Answer with the fragment, or with 204 and without rendering if the page already has this version (`v=`)."""
     html = None if _has(request, version) else render_to_string(template, dict(context), request)
     return _answer(html, version)
 
 
 def live_part(request: HttpRequest, part: Fragment) -> HttpResponse:
-    """As `live`, of what is rendered already."""
+    """Answer like `live` for a part that is already rendered."""
     return _answer(None if _has(request, part.version) else part.html, part.version)
 
 
 def live_parts(request: HttpRequest, parts: Mapping[str, Fragment]) -> HttpResponse:
-    """Several parts, by the ids of their elements, for one request of the page: those that changed, out of band.
+    """Answer with the changed parts, by the ids of their elements, as htmx out-of-band swaps for a single request.
 
-    `v=` names the versions that the page shows as `versions` does; 204 when all are those of now.
+    `v=` has the versions that the page shows, in the form of `versions`. If all are current, the answer is 204.
     """
     shown = request.GET.get("v", "").split(".")
     if len(shown) != len(parts):
@@ -55,7 +55,7 @@ def live_parts(request: HttpRequest, parts: Mapping[str, Fragment]) -> HttpRespo
 
 
 def versions(parts: Mapping[str, Fragment]) -> str:
-    """The versions of several parts as one name."""
+    """Return the versions of several parts as one string."""
     return ".".join(part.version for part in parts.values())
 
 

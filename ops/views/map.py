@@ -1,4 +1,4 @@
-"""`/ops/map/`: a namespace's memories by what they mean, and the actions on what is circled there."""
+"""`/ops/map/` shows a namespace's memories by meaning, with actions on a selection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ops.views.page import back, console_action, console_page
 
 @console_page
 def memory_map(request: HttpRequest) -> HttpResponse:
-    """The whole page, without its points."""
+    """Show the page, without its points."""
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/map.html", {"choices": choices(request)})
@@ -41,13 +41,13 @@ def memory_map(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def points(request: HttpRequest) -> HttpResponse:
-    """The points, as `ops.pages.map.binary` writes them. No text is among them."""
+    """Return the points as encoded by `ops.pages.map.binary`. They contain no text."""
     return HttpResponse(pages.binary(read.points(find_chosen_scope(request))), content_type="application/octet-stream")
 
 
 @console_page
 def making(request: HttpRequest) -> HttpResponse:
-    """How far the drawing is; when it has ended, the page is loaded anew."""
+    """Render the progress of drawing; the page reloads when it has ended."""
     found = pages.build_map(find_chosen_scope(request), readable=False)
     context = _making(request, found)
     response = live(request, "ops/map/_making.html", {"map": found, **context}, str(context["making_version"]))
@@ -58,7 +58,7 @@ def making(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def memory(request: HttpRequest, memory_id: uuid.UUID) -> HttpResponse:
-    """One memory with those nearest to it."""
+    """Render a memory with its nearest neighbours."""
     rows = Memory.objects.reachable_by(page_access(request)).select_related("namespace")
     row = get_object_or_404(rows, pk=memory_id)
     if reads_text(request):
@@ -72,14 +72,14 @@ def memory(request: HttpRequest, memory_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission="ops.view_memory_text")
 def find(request: HttpRequest) -> HttpResponse:
-    """The ids of the points whose memories have all of the words. By POST: words stay out of addresses and logs."""
+    """Return the ids of points whose memories have all of the words. POST keeps the words out of addresses and logs."""
     found = read.saying(_get_scope(request), words=request.POST.get("words", "")[:500])
     return JsonResponse({"ids": [one.hex for one in found]})
 
 
 @console_action(permission="memory.view_memory")
 def select(request: HttpRequest) -> HttpResponse:
-    """Opens the admin's list of what was circled."""
+    """Open the admin's list of the selection."""
     ids = _ids(request)
     if not ids:
         messages.warning(request, _("Nothing was selected."))
@@ -89,7 +89,7 @@ def select(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission="memory.change_memory")
 def archive(request: HttpRequest) -> HttpResponse:
-    """Takes what was circled out of retrieval."""
+    """Archive the selection."""
     access = staff_access(request)
     try:
         archived = edit.archive(
@@ -108,7 +108,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission="ops.operate_jobs")
 def draw(request: HttpRequest) -> HttpResponse:
-    """Has the worker draw the map, or bring it up to date."""
+    """Have the worker draw or update the map."""
     fit.ask(_get_scope(request), anew="anew" in request.POST)
     return back(request, "ops:map")
 

@@ -1,4 +1,4 @@
-"""`/ops/ns/`: the namespaces that are reached, and one of them (`?ns=…`: a name may be any text)."""
+"""`/ops/ns/` lists the reachable namespaces and shows one of them (`?ns=…`, because a name may be any text)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = 50
 
 @console_page
 def namespaces(request: HttpRequest) -> HttpResponse:
-    """The list by name; with `?ns=` the page of that one."""
+    """List the namespaces by name, or show the page of the one in `?ns=`."""
     chosen = find_chosen_namespace(request)
     if chosen is not None:
         tenant = page.tenant(chosen, request, now=timezone.now())
@@ -42,7 +42,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def redirect_to_namespace(request: HttpRequest, name: str) -> HttpResponse:
-    """`/ops/ns/NAME/` leads to the page of that namespace, whatever its name is made of."""
+    """Redirect `/ops/ns/NAME/` to the page of that namespace."""
     if not reachable_namespaces(request).filter(name=name).exists():
         raise Http404(_("There is no such namespace."))
     return HttpResponseRedirect(page_link("ops:namespaces", ns=name))

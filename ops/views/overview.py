@@ -1,4 +1,4 @@
-"""`/ops/`: how MemOS is, and what it holds."""
+"""`/ops/` shows the state of MemOS and its contents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ops.views.live import Fragment, live_part
 from ops.views.page import console_page
 from ops.views.shared import Look, share_part
 
-# How long the board is good for others who look at the same: tabs that poll together cost what one does. Of the short
-# windows less than the five seconds between two polls, so that a tab alone sees each time what is there now.
+# Seconds for which the board is shared with other viewers, so that tabs polling together cost as much as one. For short
+# windows this is less than the five seconds between two polls, so that a single tab always gets fresh data.
 SHARED_SECONDS = {"1h": 4.5, "24h": 4.5, "7d": 15.0, "30d": 60.0}
 
 
 @console_page
 def overview(request: HttpRequest) -> HttpResponse:
-    """The whole page, as it is now."""
+    """Show the page as it is now."""
     window, now = choose_window(request), timezone.now()
     if PARAMETER in request.GET:
         return chart_file(request, _board(request, window).charts)
@@ -44,7 +44,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def overview_live(request: HttpRequest) -> HttpResponse:
-    """What of it changes while one looks."""
+    """Render the part of the page that is polled."""
     return live_part(request, _part(request, choose_window(request)))
 
 

@@ -1,4 +1,4 @@
-"""What every view of the console is wrapped in: who may open it, by which method, and that nothing keeps its answer."""
+"""Decorators of the console's views: they check access and method, and prevent caching."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ View = Callable[..., HttpResponse]
 
 
 def is_fragment(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of a page."""
+    """Return whether htmx requests a part of a page."""
     return request.headers.get("HX-Request") == "true"
 
 
@@ -33,9 +33,9 @@ def console_page(view: View, /) -> View: ...
 @overload
 def console_page(*, permission: str = ...) -> Callable[[View], View]: ...
 def console_page(view: View | None = None, /, *, permission: str = "") -> View | Callable[[View], View]:
-    """A page or a fragment: for staff with `ops.view_console`, and `permission` beside it; GET and HEAD only.
+    """Guard a page or a fragment: for staff with `ops.view_console` and `permission`, by GET and HEAD only.
 
-    `@console_page` or `@console_page(permission="ops.run_probe")`.
+    Use it as `@console_page` or `@console_page(permission="ops.run_probe")`.
     """
 
     def wrap(inner: View) -> View:
@@ -45,7 +45,7 @@ def console_page(view: View | None = None, /, *, permission: str = "") -> View |
 
 
 def console_action(*, permission: str) -> Callable[[View], View]:
-    """An action: the same people with `permission`, by POST with a CSRF token only.
+    """Guard an action: for the same users with `permission`, only by POST with a CSRF token.
 
     The view answers with `go_to(request, …)`, `back(request, …)` or a fragment.
     """
@@ -57,7 +57,7 @@ def console_action(*, permission: str) -> Callable[[View], View]:
 
 
 def back(request: HttpRequest, to: str) -> HttpResponse:
-    """After an action: to the page of this site that the form named as `next`, else to the url name `to`."""
+    """Redirect after an action: to the page of this site in the form's `next`, or else to the url name `to`."""
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     response = HttpResponse(status=303)
@@ -66,7 +66,7 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
 
 
 def go_to(request: HttpRequest, to: str, *args: Any) -> HttpResponse:
-    """After an action: to the page with the url name `to`, in the namespace and window of the page that asked."""
+    """Redirect after an action to the url name `to`, keeping the namespace and window of the page."""
     return redirect(reverse(to, args=args) + keep_query(request))
 
 
@@ -89,15 +89,15 @@ def _guard(view: View, permission: str) -> View:
 
 
 def to_login(request: HttpRequest) -> HttpResponse:
-    """Sends a stranger to the login; htmx is told that the session has ended."""
+    """Redirect to the login; htmx gets a 401 instead."""
     if is_fragment(request):
-        # live.js shows a banner with a link to the login; what is typed into the page stays.
+        # live.js shows a banner with a link to the login, so that text typed into the page is not lost.
         return HttpResponse(_("Your session has ended."), status=401, content_type="text/plain")
     return redirect_to_login(request.get_full_path() if request.method != "POST" else reverse("ops:overview"))
 
 
 def forbidden(request: HttpRequest, permission: str) -> HttpResponse:
-    """The page that says which permission is lacking and who grants it; for a fragment only the words."""
+    """Answer with the missing permission and who can grant it. A fragment gets only the message."""
     template = "ops/forbidden_fragment.html" if is_fragment(request) else "ops/forbidden.html"
     context = {"permission": permission, "permission_title": permission_title(permission)}
     return render(request, template, context, status=403)

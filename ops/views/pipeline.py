@@ -1,4 +1,4 @@
-"""`/ops/pipeline/`: where turns are on their way, and the jobs that carry them."""
+"""`/ops/pipeline/` shows turns on their way through the stages, and the jobs that process them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from ops.views.live import Fragment, live_parts, versions
 from ops.views.page import back, console_action, console_page, is_fragment
 from ops.views.shared import Look, share_part
 
-# How long the parts are good for others who look at the same: tabs that poll together cost what one does. Less than
-# the two seconds between two polls, so that a tab alone sees each time what is there now.
+# Seconds for which the parts are shared with other viewers, so that tabs polling together cost as much as one. This is
+# less than the two seconds between two polls, so that a single tab always gets fresh data.
 SHARED_SECONDS = 1.8
 MAX_OPERATED = 200
-# What of the address the list of jobs depends on.
+# Query parameters that the list of jobs depends on.
 _OF_JOBS = ("ns", "window", "state", "kind", "priority", "cursor")
 
 
 @console_page
 def pipeline(request: HttpRequest) -> HttpResponse:
-    """The whole page: columns and jobs, as they are now."""
+    """Show the page with its columns and jobs as they are now."""
     parts = _parts(request, anew=True)
     context = {
         "parts": parts,
@@ -53,13 +53,13 @@ def pipeline(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def pipeline_live(request: HttpRequest) -> HttpResponse:
-    """What of it changes while one looks."""
+    """Render the parts of the page that are polled."""
     return live_parts(request, _parts(request))
 
 
 @console_page
 def pipeline_rows(request: HttpRequest) -> HttpResponse:
-    """What one number of a column counts: `?stage=…&show=hour`."""
+    """Show the rows that a number of a column counts: `?stage=…&show=hour`."""
     try:
         stage = Stage(request.GET.get("stage", ""))
     except ValueError:
@@ -73,7 +73,7 @@ def pipeline_rows(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def pipeline_job(request: HttpRequest) -> HttpResponse:
-    """One job: beside the list for htmx, else a page of its own."""
+    """Show a job: as a fragment next to the list for htmx, or else as a page."""
     job = _job(request)
     names = page.names_of({job.namespace_id})
     context = {
@@ -87,7 +87,7 @@ def pipeline_job(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission="ops.operate_jobs")
 def operate_jobs(request: HttpRequest) -> HttpResponse:
-    """Replays or discards the jobs that the form names (`job`, several), each by itself."""
+    """Replay or discard each of the jobs that the form names (`job`, repeated)."""
     operation, ids = request.POST.get("operation", ""), request.POST.getlist("job")[:MAX_OPERATED]
     reason = request.POST.get("reason", "").strip()
     if operation == "discard" and not reason:
@@ -132,7 +132,7 @@ def _job(request: HttpRequest) -> Job:
 
 
 def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Fragment]:
-    """By the ids of their elements."""
+    """Return the parts by the ids of their elements."""
     shared = partial(share_part, request, seconds=SHARED_SECONDS, anew=anew)
     return {
         "stages": shared("ops/pipeline/_columns.html", _columns, parameters=("ns",)),
@@ -190,7 +190,7 @@ def _jobs(request: HttpRequest) -> Look:
 
 
 def _news(row: page.JobRow) -> tuple[Any, ...]:
-    """What of a job makes its row worth sending again; of a silence every ten seconds."""
+    """Return what makes a job's row worth sending again. A missing heartbeat does so every ten seconds."""
     job, silent = row.job, row.silent // 10 if row.silent is not None else None
     return job.pk, job.state, job.attempts, job.done, job.total, job.heartbeat_at, silent
 

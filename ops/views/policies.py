@@ -1,4 +1,4 @@
-"""`/ops/policies/`: what governs a namespace, where each value is from, and changing it with a look at what it does."""
+"""`/ops/policies/` shows a namespace's policy with the origin of each value, and previews and saves changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMESPACES = 200
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What a form holds that is not saved: its texts, what is wrong with them, and what saving would do."""
+    """An unsaved form: its texts, their problems, and what saving would do."""
 
     texts: Mapping[str, str]
     version: int
@@ -47,9 +47,9 @@ class _Draft:
 
 @console_page
 def policies(request: HttpRequest) -> HttpResponse:
-    """The chosen namespace's policy; without one, the namespaces.
+    """Show the chosen namespace's policy, or else the namespaces.
 
-    Values that the address tries (`ops.what_if`) stand in the form, with what they would do; nothing is saved.
+    Values to try from the address (`ops.what_if`) are put into the form, with their effect; nothing is saved.
     """
     namespace = find_chosen_namespace(request)
     if namespace is None:
@@ -64,7 +64,7 @@ def policies(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def policy_change(request: HttpRequest) -> HttpResponse:
-    """Shows what the typed policy would do; saves it when exactly that has been shown."""
+    """Preview the typed policy, or save it if exactly this policy has been previewed."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:policies")
@@ -88,7 +88,7 @@ def policy_change(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def policy_put_back(request: HttpRequest) -> HttpResponse:
-    """Fills the form with a former version and shows what saving it would do."""
+    """Fill the form with a former version and preview it."""
     namespace = find_chosen_namespace(request)
     number = request.POST.get("number", "")
     if namespace is None or not number.isdecimal() or len(number) > 9:
@@ -104,7 +104,7 @@ def policy_put_back(request: HttpRequest) -> HttpResponse:
 
 
 def _digest(wanted: dict[str, Any]) -> str:
-    """A name for exactly these overrides, however they are typed; empty when they are wrong."""
+    """Return a hash of these overrides, however they are written, or "" if they are invalid."""
     try:
         return version_of(policy.check_overrides(nest(wanted)))
     except InvalidInput:
@@ -137,7 +137,7 @@ def _respond_preview(request: HttpRequest, namespace: Namespace, draft: _Draft, 
 
 
 def _respond_refusal(request: HttpRequest, namespace: Namespace, draft: _Draft, error: MemosError) -> HttpResponse:
-    """The form again, as it was typed, with what is wrong; nothing was saved."""
+    """Show the form again as it was typed, with its problems. Nothing was saved."""
     if isinstance(error, PreconditionFailed):
         now = policy.governing(namespace.pk)
         notice = _(

@@ -34,7 +34,7 @@ DONE = {
 
 @console_page
 def quarantine(request: HttpRequest) -> HttpResponse:
-    """Shows both lists, of the chosen namespace or of all that are reached."""
+    """Show both lists, of the chosen namespace or of all that are reached."""
     access, ns, review = page_access(request), request.GET.get("ns", ""), request.GET.get("review", "")
     board = page.board(access, request.user, ns=ns, now=timezone.now())
     if PARAMETER in request.GET:
@@ -58,7 +58,7 @@ def quarantine(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def quarantine_decide(request: HttpRequest) -> HttpResponse:
-    """Carries out the decision about a memory, if it is still as it was when it was shown."""
+    """Carry out the decision about a memory, if it is still as it was when it was shown."""
     memory_id, decision = _uuid(request.POST.get("memory", "")), request.POST.get("decision", "")
     revision = request.POST.get("revision", "")
     if memory_id is None or decision not in set(ReviewDecision) or not revision.isdecimal() or len(revision) > 9:

@@ -1,4 +1,4 @@
-"""`/ops/radar/`: what a question finds, what it does not, and why."""
+"""`/ops/radar/` shows what a question finds, what it does not find, and why."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ UNAVAILABLE = 503
 
 @console_page(permission=RUN_PROBE)
 def radar(request: HttpRequest) -> HttpResponse:
-    """The form. Raises Http404 for a chosen namespace out of reach."""
+    """Show the form. Raises Http404 for a chosen namespace out of reach."""
     find_chosen_namespace(request)
     return _page(request, radar_forms(request))
 
 
 @console_action(permission=RUN_PROBE)
 def ask(request: HttpRequest) -> HttpResponse:
-    """Keeps the question and leads to its page; a form with mistakes comes back."""
+    """Keep the question and redirect to its page, or show the form again with its errors."""
     question, first, second = radar_forms(request)
     assert isinstance(question, RadarForm)
     asked = [first, *([second] if request.POST.get("compare") else [])]
-    # Every form is checked, so that each says what is wrong with it.
+    # All forms are validated, so that each shows its errors.
     checked = [form.is_valid() for form in (question, *asked)]
     if not all(checked):
         return _page(request, [question, first, second], status=422)
@@ -59,7 +59,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 
 @console_page(permission=RUN_PROBE)
 def radar_probe(request: HttpRequest, probe_id: str) -> HttpResponse:
-    """A question's answer, as it is now. One audit event says that someone looked."""
+    """Show the present answer to a question. Each visit is audited."""
     try:
         probe, now = get_kept_probe(request, probe_id), timezone.now()
     except MemosError as error:
@@ -88,7 +88,7 @@ def radar_probe(request: HttpRequest, probe_id: str) -> HttpResponse:
 
 @console_action(permission=JUDGE)
 def radar_mark(request: HttpRequest, probe_id: str) -> HttpResponse:
-    """Marks a memory as relevant to the question or not: it becomes a part of the namespace's evaluation set."""
+    """Mark a memory as relevant to the question or not, for the namespace's evaluation set."""
     if not request.user.has_perm(RUN_PROBE):
         raise Http404("There is no such question.")
     try:
@@ -106,9 +106,10 @@ def radar_mark(request: HttpRequest, probe_id: str) -> HttpResponse:
 
 
 def get_kept_probe(request: HttpRequest, probe_id: str) -> Probe:
-    """The question of that id.
+    """Return the kept question of that id.
 
-    Raises Http404 for one that is out of reach, expired or never was, WindowUnavailable while Redis is away.
+    Raises Http404 for one that is out of reach, has expired or never existed, and WindowUnavailable while Redis is
+    away.
     """
     probe = probing.get_probe(staff_access(request), probe_id, request_id=request_id(request))
     if probe is None:
@@ -117,12 +118,12 @@ def get_kept_probe(request: HttpRequest, probe_id: str) -> Probe:
 
 
 def may_quote(request: HttpRequest, probe: Probe) -> bool:
-    """Whether this member of staff may read what was asked: it may quote a memory."""
+    """Return whether this member of staff may read the question, which may quote a memory."""
     return probe.asked_by == staff_actor(request) or reads_text(request)
 
 
 def _why(probe: Probe, wanted: str) -> dict[str, object]:
-    """What became of the memory of that id in each setting, or what is wrong with the id."""
+    """Return the outcome of the memory of that id in each setting, or the problem with the id."""
     if not wanted:
         return {}
     try:

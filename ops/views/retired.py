@@ -1,4 +1,4 @@
-"""`/ops/retired/`: what newer memories took out of search by themselves, to be looked at and taken back."""
+"""`/ops/retired/` shows what newer memories removed from search automatically, and undoes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @console_page
 def list_retired(request: HttpRequest) -> HttpResponse:
-    """The pairs of the last days, or with `?all=1` all that is retired still."""
+    """List the pairs of the last days, or with `?all=1` all that are still retired."""
     everything = request.GET.get("all") == "1"
     try:
         cursor = page.read_cursor(request.GET.get("cursor", ""))
@@ -51,7 +51,7 @@ def list_retired(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def let_both_hold(request: HttpRequest) -> HttpResponse:
-    """Has both hold: what was retired, or superseded by the machine, counts again for good."""
+    """Make both hold: what was automatically retired or superseded counts again permanently."""
     try:
         memory_id, start = page.read_key(request.POST.get("pair", ""))
     except ValueError:
@@ -80,7 +80,7 @@ def let_both_hold(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def retire_again(request: HttpRequest) -> HttpResponse:
-    """Undoes `let_both_hold`."""
+    """Undo `let_both_hold`."""
     try:
         memory_id, start = page.read_key(request.POST.get("pair", ""))
         by = uuid.UUID(request.POST["by"]) if start is None else None

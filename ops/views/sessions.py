@@ -1,6 +1,6 @@
-"""`/ops/sessions/`: conversations, what is kept of each, and their reset.
+"""`/ops/sessions/` shows conversations with their data, and resets them.
 
-A session's name may be any text, so it is a parameter of the address and never a part of its path.
+A session's name may be any text, so it is a query parameter and never a part of the path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TURN = re.compile(r"-?[0-9]{1,9}")
 
 @console_page
 def sessions(request: HttpRequest) -> HttpResponse:
-    """The list."""
+    """List the sessions."""
     try:
         cursor = page.decode_cursor(request.GET.get("cursor", ""))
     except ValueError:
@@ -40,7 +40,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def session(request: HttpRequest) -> HttpResponse:
-    """One session: `?ns=…&session=…`."""
+    """Show a session: `?ns=…&session=…`."""
     if not request.GET.get("session"):
         return HttpResponseRedirect(page_link("ops:sessions", ns=request.GET.get("ns")))
     namespace, row = _session(request, request.GET)
@@ -64,14 +64,14 @@ def session(request: HttpRequest) -> HttpResponse:
 
 @console_page(permission="ops.reset_session")
 def session_reset(request: HttpRequest) -> HttpResponse:
-    """What a reset would delete, and the form that asks for the session's name."""
+    """Show what a reset would delete, with a form that asks for the session's name."""
     namespace, row = _session(request, request.GET)
     return _reset_form(request, namespace, row)
 
 
 @console_action(permission="ops.reset_session")
 def session_reset_now(request: HttpRequest) -> HttpResponse:
-    """Resets the session, when its name was typed, and shows the receipt."""
+    """Reset the session if its name was typed, and show the receipt."""
     namespace, row = _session(request, request.POST)
     if request.POST.get("confirm", "") != row.name:
         return _reset_form(request, namespace, row, error=_("Type the session's name exactly as it is written above."))
@@ -100,7 +100,7 @@ def _reset_form(request: HttpRequest, namespace: Namespace, row: Session, *, err
 
 
 def _session(request: HttpRequest, named: Any) -> tuple[Namespace, Session]:
-    """The session that the address or the form names. Raises Http404, also for one out of reach."""
+    """Return the session that the address or the form names. Raises Http404, also for one out of reach."""
     if named is request.GET:
         namespace = find_chosen_namespace(request)
     else:

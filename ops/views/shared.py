@@ -1,4 +1,4 @@
-"""Parts of pages that renew themselves: looked up once for all who see the same, in whichever process they ask."""
+"""Shares parts of polled pages among all users who see the same, across processes."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from ops.views.live import Fragment, version_of
 
 log = logging.getLogger("memos.ops")
 
-# What nobody has asked for since is dropped by the next look, and the oldest beyond so many.
+# Parts that were not requested for this long are dropped at the next lookup, as are the oldest beyond this number.
 _DROPPED_AFTER = 60.0
 _MAX_KEPT = 200
-# No part is polled more slowly. One that is shared for longer is looked for in Redis at each poll as well: another
-# process may have a newer one, and a page must not go back in time.
+# No part is polled less often than this. Parts that are shared for longer are also looked up in Redis at each poll:
+# another process may have a newer one, and a page must not go back in time.
 _SHORT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a part shows now. `news` (JSON-able, or told by its text): parts with equal news are not sent again."""
+    """The present contents of a part. Parts with equal `news` (JSON, or hashed by str()) are not sent again."""
 
     context: Mapping[str, Any]
     news: Any
@@ -47,13 +47,13 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """`until`: the moment (seconds since 1970) up to which the part serves others as well."""
+    """A stored part. It is shared up to the moment `until` (seconds since 1970)."""
 
     part: Fragment
     until: float
 
     def serves(self, seconds: float) -> bool:
-        """Whether it is not too old; nor from the future, where the clock went back."""
+        """Return whether it is recent enough, and not from the future, as after the clock went back."""
         return 0 <= self.until - time.time() <= seconds
 
 
@@ -70,11 +70,11 @@ def share_part(
     seconds: float,
     anew: bool = False,
 ) -> Fragment:
-    """The part, as someone with the same reach and rights saw it with the same `parameters` less than `seconds` ago.
+    """Return the part as built less than `seconds` ago for a user with the same reach, rights and `parameters`.
 
-    Else, and where it is wanted `anew`, it is looked up and kept for the others. Look and template get the request with
-    these `parameters` of its query alone, and may use its reach and rights, nothing of the person: no CSRF token and no
-    message. Without Redis each process looks for itself.
+    If there is none, or if `anew`, it is built and stored for others. `look` and `template` get a request with only
+    these `parameters` in its query. They may use its reach and rights, but nothing personal: no CSRF token and no
+    messages. Without Redis each process builds its own.
     """
     key = _key(request, template, parameters)
     mine = _kept.get(key)
@@ -99,7 +99,7 @@ def share_part(
 
 
 def forget_kept() -> None:
-    """Makes the next look in this process a new one, unless another process has one that serves."""
+    """Clear this process's parts, so that the next lookup builds one unless another process has it."""
     _kept.clear()
 
 
@@ -153,10 +153,10 @@ def _read(key: str) -> _Kept | None:
 
 
 def _write(key: str, kept: _Kept, seconds: float) -> None:
-    # Signed: who can write to Redis must not be able to put anything on the pages of staff.
+    # The value is signed, so that writing to Redis is not enough to put something on the pages of staff.
     value = Signer(salt=key).sign(orjson.dumps([kept.part.version, kept.part.html, kept.until]).decode())
     try:
         call(lambda client: client.set(key, value, ex=math.ceil(seconds)))
     except RedisAway:
-        # The part is good all the same: the next process looks for itself.
+        # The part can be used anyway; other processes build their own.
         return

@@ -1,4 +1,4 @@
-"""Files that forms of the console send in parts (`ops/upload.js`), before the form is sent that uses one."""
+"""Receives files in parts (`ops/upload.js`) before the form that uses them is sent."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ops.views.page import console_action
 
 ADD_IMPORT = "memory.add_memoryimport"
 ADD_CUBE_FILE = "memory.add_cubefile"
-# Smaller files come with their form.
+# Smaller files are sent with their form.
 ABOVE_BYTES = 16 * 1024**2
 
 
 @console_action(permission=ADD_IMPORT)
 def import_upload(request: HttpRequest) -> HttpResponse:
-    """Announces a file that is to be imported into the chosen namespace."""
+    """Start the upload of a file to import into the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         raise Http404(_("Choose a namespace."))
@@ -34,13 +34,13 @@ def import_upload(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=ADD_IMPORT)
 def import_upload_part(request: HttpRequest, upload_id: uuid.UUID, number: int) -> HttpResponse:
-    """Takes a part of it."""
+    """Store a part of the file."""
     return _store(request, upload_id, number)
 
 
 @console_action(permission=ADD_CUBE_FILE)
 def cube_upload(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
-    """Announces a file that is to be loaded into the cube."""
+    """Start the upload of a file to load into the cube."""
     try:
         cube = find.find_cube(page_access(request), cube_id)
     except NotFound:
@@ -50,17 +50,17 @@ def cube_upload(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 
 @console_action(permission=ADD_CUBE_FILE)
 def cube_upload_part(request: HttpRequest, upload_id: uuid.UUID, number: int) -> HttpResponse:
-    """Takes a part of it."""
+    """Store a part of the file."""
     return _store(request, upload_id, number)
 
 
 def above_bytes() -> int:
-    """Files of more bytes come in parts."""
+    """Return the size in bytes above which files are sent in parts."""
     return int(min(ABOVE_BYTES, settings.MEMOS_MAX_BODY_BYTES // 2))
 
 
 def read_upload_id(request: HttpRequest) -> uuid.UUID | None:
-    """The upload that a form was sent with, if any."""
+    """Return the id of the upload that the form uses, or None."""
     try:
         return uuid.UUID(request.POST.get("upload", ""))
     except ValueError:
@@ -75,7 +75,7 @@ def _start(request: HttpRequest, scope: Scope, part_view: str) -> HttpResponse:
     if size < 1:
         return JsonResponse({"problem": _("The file is empty.")}, status=400)
     try:
-        # One that was begun and not used takes up room: the page that did is left, or has chosen another file.
+        # An unused upload takes up space, so it is replaced: its page was left, or another file was chosen there.
         row = uploads.start_upload(
             scope, name=request.POST.get("name", ""), size=size, replaces=True, now=timezone.now()
         )

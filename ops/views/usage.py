@@ -1,4 +1,4 @@
-"""`/ops/usage/`: what memory saved, and what models cost."""
+"""`/ops/usage/` shows what memory saved, and what models cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE_GROUPS = (UsageGroup.DAY, UsageGroup.NAMESPACE, UsageGroup.KEY, UsageGroup.
 
 @console_page
 def usage(request: HttpRequest) -> HttpResponse:
-    """The whole page."""
+    """Show the page."""
     window = page.window_of(request)
     ns = request.GET.get("ns", "")
     board = page.board(page_access(request), window, ns=ns, now=timezone.now())
@@ -30,7 +30,7 @@ def usage(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def usage_file(request: HttpRequest) -> HttpResponse:
-    """The figures of the window as CSV, told apart by all that they can be."""
+    """Return the figures of the window as CSV, grouped by all available fields."""
     window = page.window_of(request)
     wanted = page.filter_of(window, FILE_GROUPS, now=timezone.now())
     found, _cursor = totals.list_totals(page_access(request), wanted)

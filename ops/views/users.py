@@ -1,4 +1,4 @@
-"""`/ops/users/`: the people whose memories are kept, what belongs to each, and forgetting one for good."""
+"""`/ops/users/` shows the people whose memories are kept and what belongs to each, and erases users."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ MOST_PREFERENCES = 100
 
 @console_page
 def list_users(request: HttpRequest) -> HttpResponse:
-    """The users of the chosen namespace, or of all; in a chosen one there is a form for another."""
+    """List the users of the chosen namespace, or of all. A chosen one has a form for a new user."""
     return _list_users(request, {})
 
 
 @console_page
 def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
-    """One user, or the receipt of one who was erased."""
+    """Show a user, or the receipt of an erased one."""
     try:
         row = users.find_user(page_access(request), user_id=identity)
     except NotFound:
@@ -53,14 +53,14 @@ def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
 
 @console_page
 def user_receipt(request: HttpRequest, erased_id: uuid.UUID) -> HttpResponse:
-    """The live part of the page of an erased user."""
+    """Render the receipt of an erased user, which its page polls."""
     shown = _find_receipt(request, erased_id)
     return live(request, "ops/users/_receipt.html", {"one": shown}, _version(shown))
 
 
 @console_action(permission=ERASE)
 def user_erasure_preview(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
-    """What an erasure of the user would take, or what stands in its way: a fragment. Nothing is stored."""
+    """Render what an erasure of the user would delete, or what prevents it. Nothing is stored."""
     _find_user(request, identity)
     try:
         found = erasing.preview(staff_access(request), user_id=identity, reason=_("A preview"), now=timezone.now())
@@ -77,7 +77,7 @@ def user_erasure_preview(request: HttpRequest, identity: uuid.UUID) -> HttpRespo
 
 @console_action(permission=CHANGE)
 def user_create(request: HttpRequest) -> HttpResponse:
-    """Makes a user who belongs to the chosen namespace."""
+    """Create a user who belongs to the chosen namespace."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return go_to(request, "ops:users")
@@ -100,7 +100,7 @@ def user_create(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
-    """What the button says: take a key for the user's, or erase the user."""
+    """Assign a key to the user or erase the user, by the button that was pressed."""
     row, wanted, now = _find_user(request, identity), request.POST.get("do", ""), timezone.now()
     needed = {"key": GIVE_KEY, "erase": ERASE}.get(wanted)
     if needed is None or not request.user.has_perm(needed):

@@ -1,4 +1,4 @@
-"""`/ops/webhooks/`: who is told of what happens, what they were told, and telling them again."""
+"""`/ops/webhooks/` shows webhooks and their deliveries, and sends events again."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ FORMER_HOURS = 24
 
 @console_page
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """The webhooks of the chosen namespace, or of all; in a chosen one there is a form for another."""
+    """List the webhooks of the chosen namespace, or of all. A chosen one has a form for another webhook."""
     return _list_webhooks(request, {})
 
 
 @console_page
 def webhook(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
-    """One webhook and its deliveries."""
+    """Show a webhook and its deliveries."""
     return _show_webhook(request, _find_webhook(request, webhook_id))
 
 
 @console_action(permission=CHANGE)
 def webhook_create(request: HttpRequest) -> HttpResponse:
-    """Makes a webhook and shows its secret, this once."""
+    """Create a webhook and show its secret once."""
     namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:webhooks")
@@ -61,7 +61,7 @@ def webhook_create(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=CHANGE)
 def webhook_change(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
-    """What the button says: enable, disable, rotate, test, replay, delete."""
+    """Enable, disable, rotate, test, replay or delete a webhook, by the button that was pressed."""
     deeds = {
         "enable": _enable,
         "disable": _disable,

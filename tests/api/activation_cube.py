@@ -1,4 +1,4 @@
-"""A cube with a pinned memory whose prefix tests have computed, whichever engine does it."""
+"""A cube with a pinned memory whose prefix tests have computed by any engine."""
 
 from __future__ import annotations
 

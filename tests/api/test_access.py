@@ -35,14 +35,14 @@ CALLS = [
     ("post", "/v1/judgements", {"namespace": "alice"}),
     ("get", "/v1/judgements", None),
 ]
-# What needs no key; everything else of the URL conf does.
+# Routes without a key; all others of the URL conf need one.
 PUBLIC = {
     "health", "health/live", "health/ready", "metrics", "openapi.json", "docs", ".well-known/oauth-protected-resource",
     ".well-known/oauth-protected-resource/mcp",
 }  # fmt: skip
-# What every key may ask: each of its tools needs a scope of its own (tests/api/mcp).
+# Routes open to every key: each MCP tool needs a separate scope (tests/api/mcp).
 OPEN_TO_ALL = {"post mcp"}
-# The routes that read by POST, and what a key that may not administer cannot do.
+# The routes that read by POST, and what a key without the scope "admin" cannot do.
 READ_BY_POST = {
     "v1/memories/search/",
     "v2/memories/",
@@ -104,10 +104,10 @@ ADMIN = {
     "post product/register_cube", "post configure", "post mem_cubes",
     "delete mem_cubes/<str:mem_cube_id>", "post mem_cubes/<str:mem_cube_id>/share",
 }  # fmt: skip
-# What the gate kept apart is shown to those who may let it in, and what has arrived of a file to those who send it.
+# Quarantined items are shown to those who may release them, and uploads to those who send them.
 SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<id:item_id>", "get v1/uploads/<id:upload_id>"}
 
-# These write and answer what is stored, or show what the gate kept: the key needs the scope to read as well.
+# These routes write and return stored content, or show quarantined items, so the key needs the scope to read as well.
 READ_AS_WELL = {
     "get v1/quarantine", "get v1/quarantine/<id:item_id>", "post v1/documents/<path:document_id>/reparse",
     "post v1/ops/jobs/<id:job_id>/replay", "post v1/ops/jobs/<id:job_id>/discard",
@@ -119,7 +119,7 @@ READ_AS_WELL = {
 
 
 def routes() -> list[tuple[str, str]]:
-    """Every (method, route) of the API's URL conf but the public ones."""
+    """Return every (method, route) of the API's URL configuration except the public ones."""
     return [
         (method, str(pattern.pattern))
         for pattern in urlpatterns
@@ -216,15 +216,15 @@ def test_a_scope_opens_its_routes_and_no_other(make_tenant, method, route):
 
 
 def opens(make_tenant, scopes: list[str], method: str, route: str) -> bool:
-    """Returns whether a key with these scopes is let in."""
+    """Return whether a key with these scopes may call the route."""
     key = make_tenant("alice", scopes=scopes)
-    # As mem0's clients send it: of their routes, some lead to ours else, which have no slash at the end.
+    # mem0's clients send it this way. Without the final slash, some of their routes are routes of MemOS.
     client = Client(headers={"Authorization": f"Token {key.token}"}) if route.endswith("/") else key.client
     answer = call(client, method, address(route), {} if method != "get" else None)
     if answer.streaming:
-        # Read to its end, it is no longer one of the key's open streams.
+        # Once the stream was read to its end, it no longer counts as one of the key's open streams.
         b"".join(answer)
-    # What a policy forbids is looked at only after the scope.
+    # Policies are checked only after the scope.
     return answer.status_code != 403 or b"training.consent" in answer.content
 
 

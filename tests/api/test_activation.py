@@ -1,4 +1,4 @@
-"""`/v1/cubes/{id}/activation`: refused first; then a prefix is kept in a file, and a real model answers with it."""
+"""`/v1/cubes/{id}/activation`: refusals first; then a prefix is kept in a file, and a real model answers with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["path", "pinned"]
 
 @pytest.fixture
 def folder(llama, settings):
-    """The folder that the model's server and MemOS share, without a file of another test."""
+    """Return the folder that the model's server and MemOS share, without files of other tests."""
     llama.serve(settings)
     settings.MEMOS_ACTIVATION_DIR = str(llama.folder)
     settings.MEMOS_TOKENIZER = "cl100k_base"
@@ -111,7 +111,7 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
     assert (folder / cache["file"]).stat().st_size == cache["bytes"]
     assert f"-{cache['prefix_sha256'][:12]}-" in cache["file"]
     assert AuditLog.objects.in_scope(alice.scope).filter(event_type="ACTIVATION_BUILD", subject=cache["id"]).exists()
-    # The same again changes nothing.
+    # Repeating the request changes nothing.
     alice.post(path, {})
     work_off()
     assert files_in(folder) == [cache["file"]]
@@ -122,27 +122,27 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
     assert answered["prefix_sha256"] == cache["prefix_sha256"]
     assert last_call(alice).activation_tokens == cache["tokens"]
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
-    # What the slot has still is not read again.
+    # The slot still has these tokens, so they are not computed again.
     alice.post("/v1/answer", {"namespace": "alice", "query": "When is the release?", "max_tokens": 16})
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
     listed = alice.get(path).json()
     assert listed["caches"][0]["uses"] == 1
     assert (listed["figures"]["calls"], listed["figures"]["hits"]) == (2, 2)
     assert listed["figures"]["ttft_ms"]["hit"] > 0
-    # JSON by a schema begins with the same prefix, and has the cache as well.
+    # A request for JSON by a schema begins with the same prefix, so it uses the cache as well.
     schema = {"type": "object", "properties": {"known": {"type": "boolean"}}, "required": ["known"]}
     asked = {"namespace": "alice", "query": QUERY, "max_tokens": 16, "response_schema": schema}
     assert alice.post("/v1/answer", asked).json()["structured_output"].keys() == {"known"}
     assert last_call(alice).activation_tokens == cache["tokens"]
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
-    # Another tenant's call takes the slot: then the file is read again.
+    # When another tenant's call has taken the slot, the file is read again.
     bob.post("/v1/answer", {"namespace": "bob", "query": QUERY, "max_tokens": 16})
     ask_server(llama, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1})
     alice.post("/v1/answer", {"namespace": "alice", "query": QUERY, "max_tokens": 16})
     assert last_call(alice).cached_tokens >= 0.9 * cache["tokens"]
     assert alice.get(path).json()["caches"][0]["uses"] == 2
 
-    # A cache of another model, of the same form, would be taken by the server without a word.
+    # The server would silently accept a cache of another model with the same form.
     ActivationCache.objects.in_scope(alice.scope).update(model_sha256="0" * 64)
     ask_server(llama, "/slots/0?action=erase", {})
     assert alice.post(f"{path}/{cache['id']}/use", {}).status_code == 409
@@ -151,10 +151,11 @@ def test_a_prefix_is_kept_and_given_to_the_model_that_answers(alice, bob, path, 
 
 
 def test_the_answer_is_the_same_as_from_an_empty_slot(alice, path, pinned, folder, llama):
-    """At temperature 0, of a slot that was restored, and of one that has the prefix still.
+    """At temperature 0, a restored slot and a slot that still has the prefix give the same answer.
 
-    The pieces in which a model reads a prompt change its rounding, and one as small as this may be undecided by so
-    little: one answer of four may differ."""
+    The pieces in which a model reads a prompt change its rounding. With a model as small as this one, so small a
+    difference can decide, so one answer of four may differ.
+    """
     queries = (
         QUERY,
         "What does Priya do before the release?",
@@ -207,7 +208,7 @@ def test_a_completion_has_a_cache_of_its_own(alice, path, pinned, folder, llama)
     assert b"".join(answer.streaming_content) == (folder / cache["file"]).read_bytes()
     assert AuditLog.objects.in_scope(alice.scope).filter(event_type="ACTIVATION_EXPORT").exists()
 
-    # Dropped, it stays away.
+    # A dropped cache stays away.
     assert alice.client.delete(f"{path}/{cache['id']}").json()["reason"] == "asked"
     keep_up(now=timezone.now())
     work_off()

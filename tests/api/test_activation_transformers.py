@@ -1,4 +1,4 @@
-"""The engine `transformers`: a cube's prefix becomes a file that a program goes on from, and goes again."""
+"""The engine `transformers`: a cube's prefix becomes a file from which a program can continue, and is removed again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMS = ("answer", "completion")
 
 @pytest.fixture(scope="module")
 def model() -> CausalModel:
-    """The model as a program of somebody else runs it."""
+    """Return the model as another program would load it."""
     return CausalModel(str(find_weights()))
 
 
@@ -58,13 +58,14 @@ def test_a_prefix_is_computed_listed_used_and_dropped(alice, bob, path, pinned, 
     assert files_in(folder) == [cache["file"]]
     assert cache["file"].endswith(".safetensors")
     assert alice.get(f"{path}/{cache['id']}").json()["state"] == "ready"
-    # The same again changes nothing.
+    # Repeating the request changes nothing.
     alice.post(path, {"engine": "transformers", "form": form})
     work_off()
     assert files_in(folder) == [cache["file"]]
     assert len(alice.get(path).json()["caches"]) == 1
 
-    # No server has a slot for it: who runs the model fetches the file, and goes on from there as from the whole prompt.
+    # No server has a slot for this engine: the model's operator fetches the file and continues from it as from the
+    # whole prompt.
     refused = alice.post(f"{path}/{cache['id']}/use", {})
     assert (refused.status_code, "GET its file" in refused.content.decode()) == (409, True)
     assert bob.get(f"{path}/{cache['id']}/file").status_code == 404
@@ -87,7 +88,7 @@ def test_a_prefix_is_computed_listed_used_and_dropped(alice, bob, path, pinned, 
     for _ in range(2):
         keep_up(now=timezone.now())
         work_off()
-        # It is not built again.
+        # The file is not built again.
         assert files_in(folder) == []
     assert alice.get(path).json()["caches"] == []
     assert alice.get(f"{path}/{cache['id']}/file").status_code == 404

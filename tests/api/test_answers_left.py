@@ -1,4 +1,4 @@
-"""What an answered request leaves behind: nothing that waits for a collection."""
+"""An answered request leaves nothing behind that only the garbage collector would free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def answered(monkeypatch) -> list[weakref.ref[Any]]:
-    """The requests and answers that were made, as long as anything holds them."""
+    """Return the requests and answers that were made, as long as anything holds references to them."""
     found: list[weakref.ref[Any]] = []
 
     for module in (middleware, route_call):
@@ -43,7 +43,7 @@ def uncollected():
 
 
 def ask(token: str, path: str, body: dict[str, Any], *, expected: str = "200 OK") -> dict[str, Any]:
-    """The answer of the application, as a web server asks it."""
+    """Call the application as a web server does, and return its answer."""
     content = orjson.dumps(body)
     environ = {
         "REQUEST_METHOD": "POST",

@@ -38,7 +38,7 @@ def ask(tenant: Any, *blocks: Any, headers: dict[str, str] | None = None, **fiel
 
 
 def ask_streamed(tenant: Any, **fields: Any) -> list[dict[str, Any]]:
-    """The events, each named as it says itself."""
+    """Ask with `stream`, and return the events, each under the name that it carries."""
     answer = tenant.post(ROUTE, {**ASKED, "stream": True, **fields})
     assert answer.status_code == 200, answer.content
     events = []
@@ -131,7 +131,7 @@ def test_the_session_is_that_of_the_header_of_claude_code_or_of_the_user(alice, 
     sessions = {session for session, role, _ in turns(alice) if role == "user"}
     assert {"code-1", "s7", "user:ann"} < sessions
     assert len(sessions) == 4
-    # Providers refuse a name of that length.
+    # Providers refuse a user name of that length.
     assert all("user" not in asked and "metadata" not in asked for asked in upstream.asked)
 
 
@@ -146,7 +146,7 @@ def test_the_events_come_in_their_order(alice, upstream):
     assert (events[0]["message"]["content"], events[1]["content_block"]) == ([], {"type": "text", "text": ""})
     assert [event["delta"]["text"] for event in events[2:4]] == ["The shop is", " in Lyon."]
     assert events[-2]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
-    # What the provider does not count is estimated.
+    # Tokens that the provider does not count are estimated.
     assert events[-2]["usage"]["output_tokens"] > 3
     assert events[-2]["memos"]["remembered"]["assistant"]
     assert [text for _, _, text in turns(alice)] == [QUESTION, SAID]
@@ -206,7 +206,7 @@ def test_the_output_of_a_tool_answers_its_call(alice, upstream):
     ]
     function = {"name": "weather", "description": "Tells it", "parameters": {"type": "object"}}
     assert upstream.asked[0]["tools"] == [{"type": "function", "function": function}]
-    # The question is told once, and answered twice.
+    # The question is remembered once, and answered twice.
     assert [text for _, _, text in turns(alice)] == [QUESTION, "I look.", "It rains."]
 
 
@@ -232,7 +232,7 @@ def test_what_claude_code_asks_for_itself_is_answered_without_memory(alice, upst
         "type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": True},
     }  # fmt: skip
     assert len(turns(alice)) == 1
-    # Another client's structured answer is remembered.
+    # A structured answer of another client is remembered.
     ask(alice, output_config={"format": schema})
     assert len(turns(alice)) == 3
 
@@ -340,5 +340,5 @@ def test_models_are_listed_as_anthropics_clients_read_them(alice, upstream, sett
     for query in ({"after_id": "x"}, {"limit": 0}, {"limit": 1_001}):
         assert error_of(client.get("/v1/models", query), 400)["param"] == next(iter(query))
     assert error_of(Client(headers=VERSION).get("/v1/models"), 401)["type"] == "authentication_error"
-    # Without the header it is as OpenAI's clients read it.
+    # The form for OpenAI's clients is sent without the header.
     assert alice.get("/v1/models").json()["object"] == "list"

@@ -1,4 +1,4 @@
-"""POST /v1/chat: a message is answered from memory, and both sides are remembered, once, in pairs, never by halves."""
+"""POST /v1/chat: memory answers a message, and both sides are remembered once and as a pair, never only one of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAID = "Priya reviews the migration before the release"
 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
-    """The model that is configured for answers."""
+    """Start the model that is configured for answers."""
     with scripted_model(settings, SAID, " [1]", ".") as chat:
         yield chat
 
@@ -34,7 +34,7 @@ def told(alice, remember) -> str:
 
 
 def turns(tenant: Any, session: str = "s1") -> list[tuple[str, str]]:
-    """Roles and texts of a session, in the order of its turns."""
+    """Return the roles and texts of a session in the order of its turns."""
     rows = Memory.objects.in_scope(tenant.scope).filter(session=session).order_by("turn")
     return list(rows.values_list("role", "text"))
 

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions and GET /v1/models: refusals first, then what is passed on, told and remembered."""
+"""POST /v1/chat/completions and GET /v1/models: refusals first, then the relayed request, context and remembering."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def error_of(answer: Any, status: int) -> dict[str, Any]:
 
 
 def told_by(upstream: Upstream) -> str:
-    """What the model was told beside the caller's messages."""
+    """Return the system messages that the model got."""
     return "\n".join(one["content"] for one in upstream.messages if one["role"] == "system")
 
 
@@ -308,7 +308,7 @@ def test_the_session_is_named_by_header_metadata_or_user(alice, upstream, header
 
 
 def ask_alone(tenant: Any, *said: str, system: str = "", **fields: Any) -> str:
-    """Sends what the user and the assistant said in turns, of no session; the session that it is remembered in."""
+    """Send turns of the user and the assistant without a session, and return the session in which they are kept."""
     roles = ["user", "assistant"] * len(said)
     messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
     told = [{"role": "system", "content": system}] if system else []
@@ -394,7 +394,7 @@ def test_planted_instructions_stay_quoted_data(alice, upstream, remember):
 def test_a_stream_comes_byte_for_byte_with_one_chunk_more_before_its_end(alice, upstream, remember):
     shop = remember(alice, SAID, session="s0")
     reply = streamed("The ", "shop is ", "in Lyon.")
-    # Wherever the bytes are cut on their way.
+    # The result is the same wherever the bytes are split.
     content = reply.content
     upstream.answer = lambda _: Reply([content[place : place + 7] for place in range(0, len(content), 7)],
                                       content_type="text/event-stream")  # fmt: skip
@@ -607,7 +607,7 @@ def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, 
     never = threading.Event()
     reply = streamed("The shop is", " in Lyon.") if stream else whole(SAID)
     reply.before_last, reply.waits = never, 0.3
-    # Silent before its first byte, and before its last piece.
+    # The provider is silent before its first byte, or before its last piece.
     upstream.answer = lambda _: (never.wait(0.3), reply)[1]
     answer = alice.post(ROUTE, ASKED | {"stream": stream})
 
@@ -617,7 +617,7 @@ def test_an_answer_may_take_longer_than_a_call_of_memos_itself(alice, upstream, 
 
 
 def thought(stream: bool, *texts: str, finish: str = "stop", **fields: Any) -> Reply:
-    """An answer of these pieces, with the fields before them; whole or as a stream."""
+    """Return an answer with these pieces and the fields before them, whole or as a stream."""
     if not stream:
         return whole("".join(texts), finish=finish, **fields)
     said = [chunk(fields), *(chunk({"content": text}) for text in texts), chunk({}, finish=finish)]
@@ -809,7 +809,7 @@ def test_what_the_gate_makes_of_a_turn_is_told(alice, upstream, stream, said, ve
 
 
 def heard(signal: Any) -> list[Any]:
-    """The calls that the signal tells of, from now on in this test."""
+    """Collect the calls that the signal reports during this test."""
     calls: list[Any] = []
 
     def hear(*, call: Any, **_: Any) -> None:
@@ -820,7 +820,7 @@ def heard(signal: Any) -> list[Any]:
     return calls
 
 
-# Receivers are held weakly: as long as a test runs, and no longer.
+# The signal holds receivers weakly; this reference keeps them for the duration of a test.
 calls_of: dict[int, Any] = {}
 
 

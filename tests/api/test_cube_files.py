@@ -1,4 +1,4 @@
-"""/v1/cubes: a cube is written into a file by a job, downloaded, and loaded by another."""
+"""/v1/cubes: one job writes a cube into a file, the file is downloaded, and another job loads it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def send(tenant, content, **fields):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=("dump_cube", "load_cube"), state="queued"):
         run_job(job)
 
@@ -72,7 +72,7 @@ def load_whole(tenant, content, **fields):
 
 
 def spoil(content):
-    """The file with another word in it than the manifest says."""
+    """Return the file with a word changed, so that it no longer matches the manifest."""
     changed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as whole, zipfile.ZipFile(changed, "w") as other:
         other.writestr("memories.jsonl", whole.read("memories.jsonl").replace(b"1 bees", b"2 bees"))
@@ -311,6 +311,6 @@ def test_servers_that_share_a_key_keep_ids(alice, bob):
 
     assert load_whole(alice, content)["counts"]["memories"] == {"new": 1}
     assert str(Memory.objects.in_scope(alice.scope).get().pk) == memory_line(1)["id"]
-    # Another namespace here has them now.
+    # Another namespace of this server has the memories now.
     assert load_whole(bob, content)["counts"]["memories"] == {"new": 1}
     assert str(Memory.objects.in_scope(bob.scope).get().pk) != memory_line(1)["id"]

@@ -1,4 +1,4 @@
-"""/v1/cubes/load: what a file may bring, and what is left when it brings nothing."""
+"""/v1/cubes/load: contents of a file, and traces of a load that stored nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def send_as(access, content, namespace, **fields):
 
 @pytest.fixture
 def everywhere(make_tenant):
-    """A key that reaches every namespace, and so may make new ones."""
+    """Return a key that reaches every namespace, and so may create new ones."""
     return make_tenant("alice", scopes=("read", "write", "admin"), all_namespaces=True)
 
 
@@ -204,7 +204,7 @@ def test_sessions_are_new_or_there_as_they_were_before_the_load(alice, remember,
     looked = load_whole(alice, content, dry_run="true")
     assert looked["counts"]["sessions"] == counted
 
-    # In several runs, each of which knows only what is stored.
+    # The load takes several runs, each of which only knows stored data.
     monkeypatch.setattr(load, "BATCH", 2)
     answer = send(alice, content)
     row = CubeFile.objects.in_scope(alice.scope).order_by("-id")[0]
@@ -215,7 +215,7 @@ def test_sessions_are_new_or_there_as_they_were_before_the_load(alice, remember,
         runs += 1
     assert runs > 6
     found = show(alice, answer)
-    # None of the fifth came in.
+    # Nothing of the fifth session was stored.
     assert found["counts"]["sessions"] == {"new": 3, "present": 1, "left_out": 1}
     assert (found["done"], found["total"]) == (15, 15)
     assert set(Session.objects.in_scope(alice.scope).values_list("name", flat=True)) == {"s1", "s2", "s3", "s4"}

@@ -1,4 +1,4 @@
-"""`/v1/cubes`: refused first; then made, configured, shared and searched together."""
+"""`/v1/cubes`: refusals first; then cubes are made, configured, shared and searched together."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ EVERYTHING = system_access("test")
 
 @pytest.fixture
 def boss(make_tenant):
-    """A key for everything, as an operator has it."""
+    """Return a key for everything, as an operator has it."""
     return make_tenant("boss", all_namespaces=True)
 
 
 @pytest.fixture
 def ben(bob):
-    """The user whose key Bob's is."""
+    """Return the user to whom Bob's key belongs."""
     user = create_user(EVERYTHING, namespace="bob", name="ben", now=timezone.now())
     key = ApiKey.objects.get(prefix=bob.scope.actor.removeprefix("key:"))
     set_owner(key_id=key.pk, owner=user, actor="tests", now=timezone.now())
@@ -173,7 +173,7 @@ def test_a_share_governs_what_a_key_reaches_and_ends_at_once(boss, alice, bob, b
         lambda: bob.post("/v1/ingest", turn).status_code,
         lambda: send(bob, "patch", f"/v1/memories/{memory}", {"importance": 0.9, "reason": "x"}).status_code,
     ]
-    # Not even what may be read or written is the sharer's to manage, or to see beyond the memories.
+    # Neither a reader nor a writer may manage the sharer's cube, or see more of it than the memories.
     closed = [
         lambda: bob.get("/v1/policy", namespace="alice").status_code,
         lambda: bob.get("/v1/webhooks", namespace="alice").status_code,
@@ -241,7 +241,7 @@ def test_a_share_names_the_owner_of_a_key(boss, alice, bob, ben, cube):
     prefix = bob.scope.actor.removeprefix("key:")
     for named in (f"mos_{prefix}", prefix):
         assert boss.post(path, {"key": named, "level": "read"}).json()["user_name"] == "ben"
-    # Alice does not see Ben: neither by a key of his nor by his id.
+    # Alice cannot see Ben, neither by one of his keys nor by his id.
     assert alice.post(path, {"key": prefix, "level": "read"}).status_code == 404
     assert alice.post(path, {"user_id": str(ben.pk), "level": "read"}).status_code == 404
     (shown,) = alice.get(path).json()["shares"]

@@ -1,4 +1,4 @@
-"""Questions that span cubes: refused first; then found, answered and completed from all, and written to one alone."""
+"""Questions that span cubes: refusals first; then answers use all of the cubes, and turns are written to one only."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_cube_that_the_key_may_not_read_is_not_there(boss, alice, bob, ben, cu
     # The share is looked up at each request.
     assert send(boss, "delete", f"/v1/cubes/{cube['id']}/shares/{ben.pk}").status_code == 204
     assert ask_all(cube["id"]) == {404}
-    # Beside cubes, a namespace that is not there is no empty answer.
+    # A question with cubes needs its namespace to exist.
     asked = {"namespace": "nowhere", "query": QUESTION, "cubes": [cube["id"]]}
     assert boss.post("/v1/query", asked).status_code == boss.post("/v1/answer", asked).status_code == 404
     assert upstream.asked == []
@@ -108,7 +108,7 @@ def test_an_answer_says_whose_each_is_and_is_not_remembered_with_them(boss, alic
     before = rows_of(bob)
     assert before == sorted(["My dentist is in the Rue Mercière.", asked["query"]])
     assert rows_of(alice) == [FERRY]
-    # The answer was kept with no pack, for another's words are in it: what is remembered is not said twice.
+    # The answer has another's words, so it was stored without a pack, and cannot be repeated.
     assert bob.post("/v1/answer", {**asked, "remember": True}, **key).status_code == 409
     assert rows_of(bob) == before
 
@@ -133,7 +133,7 @@ def test_a_chat_in_the_own_namespace_reads_what_is_shared_for_reading(boss, alic
     told = bob.post("/v1/chat", {**ASKED, **said}).json()
     assert told["citations"][0]["namespace"] == "alice"
     assert rows_of(bob) == [said["message"]]
-    # What quotes the own namespace alone is remembered, also where others were searched.
+    # An answer that quotes only the own namespace is remembered, even if other cubes were searched.
     remember(bob, "My dentist is in the Rue Mercière.", session="s0")
     own = bob.post("/v1/chat", {**ASKED, **said, "message": "Where is my dentist?"}).json()
     assert [turn["role"] for turn in own["remembered"]] == ["user", "agent"], own

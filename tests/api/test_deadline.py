@@ -1,4 +1,4 @@
-"""MEMOS_REQUEST_SECONDS: a request whose time is over is ended between its steps, and has written nothing."""
+"""MEMOS_REQUEST_SECONDS: a request that runs out of time is ended between its steps, and has written nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/documents with files: refusals first, then what is read, found, replaced, read anew and erased."""
+"""/v1/documents with files: refusals first, then parsing, searching, replacing, re-parsing and erasing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def form():
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="read_document_file", state="queued"):
         run_job(job)
 
@@ -48,7 +48,7 @@ def show(tenant, answer):
 
 
 def read(tenant, *arguments, **fields):
-    """How it stands after the worker has read it."""
+    """Return the file's state after the worker has parsed it."""
     answer = send(tenant, *arguments, **fields)
     assert answer.status_code == 202, answer.content
     work(tenant)
@@ -121,7 +121,7 @@ def test_a_url_in_place_of_a_file_is_refused_with_the_reason(alice):
             assert answer.status_code == 400
             assert "text" in [problem["field"] for problem in answer.json()["error"]["detail"]]
             assert "a URL is never fetched" in answer.content.decode()
-        # Where a text is from is noted, and not looked up.
+        # The source of a text is stored, but never fetched.
         assert read(alice, source=url)["source"] == url
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -132,7 +132,7 @@ def test_a_url_in_place_of_a_file_is_refused_with_the_reason(alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_how_far_a_file_is_is_seen_while_it_is_read(alice, monkeypatch):
-    """The steps are real; each waits until its heartbeat was seen by who asks over the API."""
+    """The steps are real; each one waits until a request to the API has seen its heartbeat."""
     monkeypatch.setattr(runner, "beat_interval", lambda: timedelta(milliseconds=20))
     answer, seen = send(alice), []
 
@@ -207,7 +207,7 @@ def test_who_may_give_a_file_by_a_share_is_told_what_came_of_it(alice, bob, boss
     work(alice)
     assert bob.client.get(f"{FILES}/{given.json()['id']}").json()["state"] == "done"
     assert len(bob.client.get(path).json()["files"]) == 2
-    # Named or not, nothing more than what the share is of.
+    # Whether the namespace is named or not, Bob sees only what is shared with him.
     assert [one["namespace"] for one in bob.client.get(FILES).json()["files"]] == ["alice"] * 2
     assert bob.post(f"{DOCUMENTS}/boats/reparse", {"namespace": "alice"}).status_code == 404
     assert bob.client.delete(f"{DOCUMENTS}/boats?namespace=alice").status_code == 404

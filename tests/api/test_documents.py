@@ -1,4 +1,4 @@
-"""/v1/documents: refusals first, then what is kept, found, replaced and deleted."""
+"""/v1/documents: refusals first, then storing, finding, replacing and deleting."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def ask(tenant, text, *, session="elsewhere", top_k=3):
 
 
 def assert_consistent(tenant):
-    """Counters, postings, vectors and chunk rows agree with the memories that are there."""
+    """Check that counters, postings, vectors and chunk rows agree with the stored memories."""
     mine = {"namespace_id": tenant.scope.namespace_id}
     assert differences([tenant.scope.namespace_id]) == []
     memories = list(Memory.objects.filter(**mine))
@@ -245,7 +245,7 @@ def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
     assert ask(alice, "quokka walrus", top_k=5)[0]["score"] > 0.2
     terms = set(Posting.objects.across_namespaces().filter(memory_id=last["memory_id"]).values_list("term", flat=True))
     assert {"quokka", "walrus"} <= terms
-    # What staff corrects keeps what it stands under.
+    # A correction by staff keeps the heading.
     edit.edit(
         system_access("staff:ann"),
         memory_id=uuid.UUID(last["memory_id"]),

@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: refusals first; then vectors by the model that search uses, as OpenAI's API has them."""
+"""POST /v1/embeddings: refusals first, then vectors by the model that search uses, in the form of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_more_than_one_request_may_have_is_refused(alice, monkeypatch):
 
 @pytest.fixture
 def bundled(settings):
-    """The model that MemOS comes with, which is the active one."""
+    """Use the bundled model, which is the active one."""
     settings.MEMOS_EMBEDDING_PROVIDER, settings.MEMOS_EMBEDDING_MODEL = "minilm", ""
     forget_active_model()
     yield
@@ -98,5 +98,5 @@ def test_the_bundled_model_reads_all_of_a_long_text(bundled, alice):
     first, second, question = (np.array(one["embedding"]) for one in answer["data"])
 
     assert (answer["model"], len(question)) == ("minilm/all-MiniLM-L6-v2-int8-zh", 384)
-    # Far behind what the model reads at once.
+    # The sentence about the cat is far behind the part that the model reads at once.
     assert second @ question > first @ question + 0.02

@@ -1,4 +1,4 @@
-"""/v1/entities: who and what memories speak of, newest first, and one of them with its names and mentions."""
+"""/v1/entities: the entities in memories, newest first, and a single one with its names and mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/entities/{entity_id}/merge and /split: names go over to another entity, and come back."""
+"""/v1/entities/{entity_id}/merge and /split: names move to another entity and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read() -> None:
 
 @pytest.fixture
 def people(alice, remember):
-    """Mel and Melanie: one person, whom no rule makes one."""
+    """Remember Mel and Melanie, one person whom no rule recognises as one."""
     remember(alice, "I had tea with Mel.", speaker="Tom")
     remember(alice, "Then Melanie lives in Berlin.", speaker="Tom", session="s2")
     read()

@@ -42,7 +42,7 @@ ERASE = {"namespace": "alice", "reason": "asked by the customer"}
 
 
 def ask(tenant: Any, **body: Any) -> dict[str, Any]:
-    """Requests an erasure and carries it out; the receipt."""
+    """Request an erasure, carry it out, and return the receipt."""
     answer = tenant.post("/v1/erasures", ERASE | {"namespace": tenant.scope.namespace} | body)
     assert answer.status_code == 200, answer.content
     run_task("erase", tenant.scope.namespace_id, answer.json()["id"])
@@ -64,7 +64,7 @@ def query(tenant: Any, question: str, session: str = "s1", **more: Any) -> dict[
 
 
 def exported(tenant: Any) -> str:
-    """Everything that the tenant can read of packs, summaries, judgements and audit events, as text."""
+    """Return as text everything that the tenant can read of packs, summaries, judgements and audit events."""
     parts = [
         tenant.get("/v1/ops/context_packs", include_pack="true"),
         tenant.get("/v1/ops/condensations"),
@@ -144,7 +144,7 @@ def test_no_namespace_is_made_by_forgetting_it(make_tenant):
 
 
 def fill(tenant: Any, remember: Any) -> list[str]:
-    """Two sessions with a secret each, everything that may hold one, and the ids of the two."""
+    """Make two sessions with a secret each and everything that may hold it, and return the ids of the secrets."""
     for number in range(6):
         remember(tenant, f"Turn {number} about tea and the harbour.", speaker="Ann" if number % 2 else "Ben")
     first = remember(tenant, SECRET, speaker="Ann")
@@ -161,7 +161,7 @@ def fill(tenant: Any, remember: Any) -> list[str]:
 
 
 def assert_gone(tenant: Any, ids: list[str]) -> None:
-    """No row of any table of the tenant names the memories, but for ids in the receipt and the audit."""
+    """Check that no row of the tenant names the memories, except for ids in the receipt and the audit."""
     mine = {"namespace_id": tenant.scope.namespace_id}
     for model in (MemoryVector, MemoryVersion, Posting, RelevanceJudgement, DocumentChunk):
         assert not model.objects.filter(**mine, memory_id__in=ids).exists(), model
@@ -208,12 +208,12 @@ def test_memories_by_id_are_gone_from_every_holder_and_what_is_left_is_summarise
     assert len(before["found"]) == 9
     assert hits(alice, SECRET)
     assert not any("quagga" in text for text in hits(alice, SECRET))
-    # What is left has a card again, made from what is left.
+    # Sessions with remaining turns get new cards made from these.
     assert shown["summaries_rebuilt"] == 2
     cards = Condensation.objects.filter(namespace_id=alice.scope.namespace_id)
     assert set(cards.values_list("session", flat=True)) == {"s1", "s2"}
     assert not set(ids) & {str(source) for card in cards for source in card.source_memory_ids}
-    # Bob said the very same.
+    # Bob said exactly the same.
     assert Memory.objects.across_namespaces().filter(pk__in=theirs).count() == 2
     assert Posting.objects.across_namespaces().filter(memory_id__in=theirs).exists()
     assert any("quagga" in text for text in hits(bob, SECRET))
@@ -375,7 +375,7 @@ def test_a_card_in_the_middle_goes_with_those_rolled_on_from_it_and_earlier_ones
     cards = list(Condensation.objects.across_namespaces().order_by("number"))
     assert cards[0].pk == kept
     assert shown["holders"]["memory_condensation"]["cleared"] == 2
-    # Turns 5 and 7 to 9; the last three wait for a fourth, as after any summary.
+    # Turns 5 and 7 to 9; the last three wait for a fourth, as they do after any summary.
     assert [(card.number, card.covers_to_turn) for card in cards] == [(1, 4), (2, 9)]
     assert not any(ids[5] in str(card.item_sources) for card in cards)
     assert Session.objects.across_namespaces().get().summarised_turn == 9

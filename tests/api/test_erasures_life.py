@@ -1,4 +1,4 @@
-"""/v1/erasures beside the rest of a memory's life: legal holds, the quarantine, entities, feedback, working memory."""
+"""/v1/erasures in combination with legal holds, the quarantine, entities, feedback and working memory."""
 
 from __future__ import annotations
 

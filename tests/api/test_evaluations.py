@@ -14,7 +14,7 @@ from tests.job_queue import queued_jobs, run_task
 
 @pytest.fixture
 def chief(make_tenant):
-    """A key of all namespaces."""
+    """Return a key of all namespaces."""
     return make_tenant("chief", all_namespaces=True)
 
 
@@ -28,7 +28,7 @@ def sets(tmp_path, settings):
 
 
 def work_off() -> None:
-    """Does what the worker would with the queued evaluations."""
+    """Carry out the queued evaluations, as the worker would."""
     for job in queued_jobs().filter(kind="evaluate"):
         run_task("evaluate", *job.arguments)
         job.delete()
@@ -42,7 +42,7 @@ def finished(tenant, body) -> dict:
 
 @pytest.fixture
 def judged(remember):
-    """Makes a namespace with one judged question."""
+    """Make a namespace with one judged question."""
 
     def make(tenant, question="Which tea?"):
         right, wrong = remember(tenant, "Green tea, no sugar."), remember(tenant, "Coffee at nine.")
@@ -135,7 +135,7 @@ def test_another_tenants_namespace_and_runs_look_like_none(alice, bob, chief, ju
         assert seen.status_code == never.status_code == 404
         assert seen.json()["error"]["code"] == never.json()["error"]["code"]
         assert alice.get("/v1/evaluations/compare", base=other["id"], run=other["id"]).status_code == 404
-    # Bob sees his own, and not what was measured for everyone.
+    # Bob sees his own runs, but not those that were measured for everyone.
     assert [one["id"] for one in bob.get("/v1/evaluations").json()["evaluations"]] == [run["id"]]
     assert {one["id"] for one in chief.get("/v1/evaluations").json()["evaluations"]} == {run["id"], of_set["id"]}
     assert [one["id"] for one in chief.get("/v1/evaluations", namespace="bob").json()["evaluations"]] == [run["id"]]

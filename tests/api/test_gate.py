@@ -1,4 +1,4 @@
-"""The gate at every door: what is let in, redacted, kept apart and refused, and what each sender is told."""
+"""The gate on every route: admitting, redacting, quarantining and rejecting, and the answer to the sender."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def policy(tenant, **values) -> None:
 
 
 def nothing_kept(tenant) -> None:
-    """No trace of a text outside the quarantine."""
+    """Check that no trace of the text exists outside the quarantine."""
     scope = tenant.scope
     assert not Memory.objects.in_scope(scope).exists()
     assert not MemoryVector.objects.in_scope(scope).exists()

@@ -1,4 +1,4 @@
-"""Every door that takes words tells who wrote what the gate put marks in, and what it kept out."""
+"""Every route that accepts text tells the caller which texts the gate masked, and which it refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def call_tool(tenant: Any, tool: str, **arguments: Any) -> Any:
 
 
 def send(tenant: Any, method: str, path: str, body: Any) -> Any:
-    """Sends as mem0's clients do too: their paths end in a slash, and their keys are called tokens."""
+    """Send a request as mem0's clients do as well: if the path ends in a slash, the key is sent as a token."""
     headers = {"Authorization": f"Token {tenant.token}"} if path.endswith("/") else {}
     return getattr(tenant.client, method)(path, data=body, content_type="application/json", headers=headers)
 

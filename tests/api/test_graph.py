@@ -13,7 +13,7 @@ from memory.services.entities import extract
 
 @pytest.fixture
 def world(alice, bob, remember):
-    """Tom - Berlin - Anna - Siemens, and Bob's Tom in Paris."""
+    """Remember a graph of Tom, Berlin, Anna and Siemens, and Bob's Tom in Paris."""
     remember(alice, "I live in Berlin.", speaker="Tom")
     remember(alice, "Anna lives in Berlin.", session="s2")
     remember(alice, "Anna works at Siemens.", session="s3")

@@ -1,4 +1,4 @@
-"""/v1/imports: what other programs exported is looked at, taken in by a job, followed and cancelled."""
+"""/v1/imports: exports of other programs are previewed, imported by a job, followed and cancelled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def send_text(tenant, text=LINES, **fields):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="import_memories", state="queued"):
         run_job(job)
 

@@ -1,4 +1,4 @@
-"""POST /v1/ingest: refusals first, then what is kept."""
+"""POST /v1/ingest: refusals first, then storing."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_with_the_provider_away_the_turn_is_stored_and_embedded_later(alice):
     assert not MemoryVector.objects.across_namespaces().exists()
     assert Posting.objects.across_namespaces().filter(term="lisbon").exists()
 
-    # The endpoint comes back: what the worker's job does then.
+    # Once the endpoint is back, do the same as the worker's job.
     provider = provider_for("openai", "text-embedding-3-small")
     with mock.patch.object(provider, "embed", provider_for("hash", "hash-256").embed):
         assert embed_pending() == 1

@@ -1,4 +1,4 @@
-"""POST /v1/ingest with the messages of a chat, and with as little as there is to say."""
+"""POST /v1/ingest with the messages of a chat, and with as few fields as possible."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_the_turns_of_a_batch_are_counted_with_their_messages(alice):
 
 
 def test_a_running_server_takes_what_the_openai_sdk_holds(live_server, make_tenant):
-    """Messages as an agent's loop has them: its own dicts, and what the SDK gives back, with all its empty fields."""
+    """Messages of an agent's loop: its own dicts, and objects of the SDK with all their empty fields."""
     called = ChatCompletionMessageFunctionToolCall.model_validate(
         {"id": "c1", "type": "function", "function": {"name": "book", "arguments": "{}"}}
     )

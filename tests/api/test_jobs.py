@@ -1,4 +1,4 @@
-"""/v1/ops/jobs: whose jobs a key sees and touches, and what replay and discard refuse."""
+"""/v1/ops/jobs: which jobs a key can see and change, and what replay and discard refuse."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NOBODY = uuid.UUID("6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11")
 
 @pytest.fixture
 def chief(make_tenant):
-    """A key of all namespaces."""
+    """Return a key of all namespaces."""
     return make_tenant("chief", all_namespaces=True)
 
 
 def failed(tenant=None, **fields) -> str:
-    """The id of a failed job of the tenant, or of the system."""
+    """Return the id of a failed job of the tenant, or of the system."""
     namespace_id = tenant.scope.namespace_id if tenant else 0
     kind, arguments = ("condense_session", [namespace_id, "s1"]) if tenant else ("embed_pending", [])
     job = Job.objects.create(
@@ -36,7 +36,7 @@ def failed(tenant=None, **fields) -> str:
 
 
 def bodies(job_id: object) -> tuple[tuple[str, dict[str, str]], ...]:
-    """The paths that touch a job, each with its body."""
+    """Return the paths that change a job, each with its body."""
     replay, discard = paths(job_id)
     return (replay, {}), (discard, {"reason": "x"})
 

@@ -1,4 +1,4 @@
-"""A long turn is handed over as the part of it that answers, whichever route is asked; its id leads to all of it."""
+"""A long turn is returned as the part of it that answers, on every route; its id leads to all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key of users, cubes, shares, imports and files: another body is refused, a repeat makes nothing."""
+"""Idempotency-Key of users, cubes, shares, imports and files: another body is refused, and a repeat creates nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_repeat_makes_nothing_and_another_body_is_refused(boss, alice, path, b
         jobs,
         1,
     )
-    # Keys belong to who sends them.
+    # An idempotency key belongs to the API key that sends it.
     assert alice.post(path, body, **KEY).status_code in (200, 404, 409)
 
 
@@ -63,7 +63,7 @@ def test_what_was_made_and_is_gone_is_not_made_again(boss, alice, ben):
     refused = boss.post(path, body, Idempotency_Key="share")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
     assert boss.get(path).json()["shares"] == []
-    # A refused request uses its key up for nothing.
+    # A refused request does not use up its idempotency key.
     assert boss.post(path, {**body, "user_id": str(uuid.uuid4())}, Idempotency_Key="wrong").status_code == 404
     assert boss.post(path, body, Idempotency_Key="wrong").status_code == 200
 

@@ -1,4 +1,4 @@
-"""GET /v1/memories: refusals first, then what is listed and how one goes on."""
+"""GET /v1/memories: refusals first, then the list and its paging."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_namespace_that_is_not_there_is_not_made(make_tenant):
 
 @pytest.fixture
 def world(alice, bob, remember):
-    """Five memories of Alice, told in this order, and one of Bob."""
+    """Store five memories of Alice, in this order, and one of Bob."""
     remember(alice, "Tea is at five.", speaker="Ann", occurred_at=datetime(2026, 5, 1, tzinfo=UTC))
     remember(alice, "Coffee is at nine.", speaker="Ben", role="agent", occurred_at=datetime(2026, 5, 2, tzinfo=UTC))
     remember(alice, "我们五点喝茶。", session="zh", occurred_at=datetime(2026, 5, 3, tzinfo=UTC))
@@ -151,6 +151,6 @@ def test_a_list_that_takes_too_long_says_how_to_narrow_it(world, monkeypatch, se
 
 def test_a_page_costs_a_fixed_number_of_statements(world, django_assert_num_queries):
     world.get("/v1/memories", namespace="alice")
-    # In a savepoint: the timeout, how the page is planned, how often each of two words is there, the ids and the rows.
+    # The statements are: savepoint, timeout, page planning, the frequency of two words, ids and rows.
     with django_assert_num_queries(9):
         world.get("/v1/memories", namespace="alice", text="tea nine")

@@ -1,4 +1,4 @@
-"""DELETE and PATCH /v1/memories: what a filter holds for is changed in the background, and counted before."""
+"""DELETE and PATCH /v1/memories: matching memories are counted first, then changed in the background."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLOUR = {"metadata.colour": "red"}
 
 @pytest.fixture
 def garden(alice, bob, remember):
-    """Five red and three blue memories of Alice, and one red of Bob."""
+    """Remember eight texts of Alice, five with the colour red and three blue, and a red one of Bob."""
     for number in range(8):
         remember(alice, f"Tulip {number} stands in bed {number}.", metadata={"colour": "red" if number < 5 else "blue"})
     remember(bob, "Bob's tulip stands in a pot.", metadata={"colour": "red"})
@@ -39,7 +39,7 @@ def send(tenant, method, body, path=MEMORIES, **headers):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind="change_memories", state="queued"):
         run_job(job)
 
@@ -181,7 +181,7 @@ def test_metadata_tags_importance_and_pins_are_changed(garden):
     pinned = Memory.objects.in_scope(garden.scope).filter(pinned=True)
     assert [(one.metadata, one.importance) for one in pinned] == [({"bed": "north", "tags": ["spring"]}, 0.9)] * 5
     assert len(texts(garden, pinned=False)) == 3
-    # Each keeps what it was.
+    # Each version keeps the former state.
     versions = MemoryVersion.objects.in_scope(garden.scope).filter(memory_id=pinned[0].pk)
     assert {"colour": "red"} in [version.metadata for version in versions]
     undo = garden.post(f"{MEMORIES}/bulk/{asked['id']}/undo", {"reason": "back"})

@@ -1,4 +1,4 @@
-"""GET /v1/memories/export: a file that is made while it is sent."""
+"""GET /v1/memories/export: a file that is written while it is sent."""
 
 from __future__ import annotations
 

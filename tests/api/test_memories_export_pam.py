@@ -1,4 +1,4 @@
-"""GET /v1/memories/export?format=pam: the package that defines PAM reads it, and an import brings it back."""
+"""GET /v1/memories/export?format=pam: the reference package of PAM reads it, and an import restores it."""
 
 from __future__ import annotations
 

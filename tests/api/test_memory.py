@@ -16,7 +16,7 @@ PATHS = [
     ("get", ""), ("patch", ""), ("delete", ""), ("get", "/history"), ("post", "/restore"), ("post", "/supersede"),
     ("post", "/pin"), ("post", "/unpin"), ("post", "/feedback"),
 ]  # fmt: skip
-# What each route takes: a name that it does not know is refused.
+# Valid bodies of each route; unknown fields are refused.
 BODIES = {
     "patch": {"reason": "r", "text": "t"}, "delete": {}, "post/restore": {"reason": "r"},
     "post/supersede": {"reason": "r", "text": "t"}, "post/pin": {"reason": "r"}, "post/unpin": {"reason": "r"},
@@ -35,7 +35,7 @@ def send(client, method: str, memory_id: str, ending: str):
 
 @pytest.fixture
 def world(alice, bob, olga, make_tenant, remember):
-    """Everyone, a memory of Alice's, and a key of hers for each scope alone."""
+    """Return everyone, a memory of Alice's, and one key of hers for each single scope."""
     keys = {scope: make_tenant("alice", scopes=(scope,)) for scope in ("read", "write")}
     return alice, bob, olga, remember(alice, "Tea is at five."), keys
 

@@ -1,4 +1,4 @@
-"""DELETE /v1/memories/{memory_id}: archives; and POST …/restore brings back."""
+"""DELETE /v1/memories/{memory_id} archives, and POST …/restore restores."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def memory_id(alice, remember) -> str:
 
 @pytest.fixture
 def second(alice, make_tenant):
-    """Another key of Alice's namespace."""
+    """Return another key of Alice's namespace."""
     return make_tenant("alice")
 
 

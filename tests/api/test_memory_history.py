@@ -49,7 +49,7 @@ def test_all_that_happened_newest_first(alice, remember):
 def test_decisions_are_found_by_an_index(db):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        # On a small table the planner may like another index as well: is this one of use, were it the only one?
+        # On a small table the planner may also like another index. Would it use this one if there were no other?
         cursor.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indrelid = 'memory_auditlog'::regclass "
             "AND indexrelid <> 'audit_of_subject'::regclass"

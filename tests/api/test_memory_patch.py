@@ -1,4 +1,4 @@
-"""PATCH /v1/memories/{memory_id}: refusals first, then what is changed, kept and said in the audit log."""
+"""PATCH /v1/memories/{memory_id}: refusals first, then changes, versions and the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/memories/{memory_id}/restore: from the archive, to a former version, or to hold again."""
+"""POST /v1/memories/{memory_id}/restore: out of the archive, to an earlier version, or valid again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/memories/{memory_id}/supersede: the older stays, holds no longer, and both are linked."""
+"""POST /v1/memories/{memory_id}/supersede: the older memory stays but is no longer valid, and the two are linked."""
 
 from __future__ import annotations
 

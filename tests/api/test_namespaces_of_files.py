@@ -1,4 +1,4 @@
-"""A namespace that an upload or an import makes goes again when nothing comes of it; what anybody keeps there stays."""
+"""A namespace made by an upload or an import goes if nothing is stored, and stays if anyone keeps anything in it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LINES = "[2024-05-01] - I take the train to Lyon."
 
 @pytest.fixture
 def everywhere(make_tenant):
-    """A key that reaches every namespace, and so may make new ones."""
+    """Return a key that reaches every namespace, and so may create new ones."""
     return make_tenant("alice", all_namespaces=True)
 
 
@@ -76,7 +76,7 @@ def start_import(tenant: Any, **fields: Any) -> Any:
 
 
 def work_off() -> None:
-    """Does what the worker would."""
+    """Carry out the queued jobs of all namespaces, as the worker would."""
     for namespace in Namespace.objects.all():
         work(type("Tenant", (), {"scope": scope_for(system_access("tests"), name=namespace.name)}))
 
@@ -95,7 +95,7 @@ def test_an_upload_that_is_refused_makes_none(everywhere):
 def test_one_goes_with_an_upload_that_nothing_used(everywhere, how):
     upload_id = send(everywhere, EXPORT)
     assert is_there()
-    # What the requests were is written every few seconds.
+    # Request metrics are written every few seconds.
     figures = {"count": 2, "errors": 0, "empty_recalls": 0, "latency": [0]}
     made = Namespace.objects.get(name="fresh").pk
     RequestMinute.objects.create(namespace_id=made, minute=timezone.now(), route="v1/uploads", **figures)
@@ -158,7 +158,7 @@ def test_one_goes_with_an_import_that_came_to_nothing(everywhere, how, sent):
     assert not is_there()
     listed = everywhere.get("/v1/imports").json()["imports"]
     assert [(one["id"], one["namespace"]) for one in listed] == [(import_id, "fresh")]
-    # A repeated request is answered as the first one, and makes nothing.
+    # A repeated request gets the first one's answer, and creates nothing.
     again = everywhere.post("/v1/imports", {"namespace": "fresh", **body}, **key)
     assert (again.status_code, again.json()["id"]) == (200, import_id)
     assert not is_there()
@@ -201,7 +201,7 @@ def _announce_import(tenant: Any) -> None:
 
 
 def _import_nothing(tenant: Any) -> None:
-    """An import that is done, though each of its turns was rejected, is not one that came to nothing."""
+    """A finished import has not come to nothing, even if each of its turns was rejected."""
     import_id = start_import(tenant, text=LINES).json()["id"]
     MemoryImport.objects.across_namespaces().filter(id=import_id).update(finished_at=timezone.now())
 
@@ -343,7 +343,7 @@ ANNOUNCED = {
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("what", ANNOUNCED)
 def test_nothing_is_taken_for_one_that_has_just_gone(everywhere, what):
-    """A process goes on for a moment with the id that it knows of the name."""
+    """A process uses for a moment the id that it remembers for the name."""
     upload_id = begin(everywhere).json()["id"]
     gone = Namespace.objects.get(name="fresh").pk
     assert everywhere.get("/v1/policy?namespace=fresh").status_code == 200
@@ -364,7 +364,7 @@ def test_no_dump_is_begun_of_one_that_has_just_gone(everywhere):
 
 
 def client_of(tenant: Any) -> Any:
-    """A client of this thread's own."""
+    """Return the tenant with a client of the calling thread."""
     return type(tenant)(tenant.scope, tenant.token, Client(headers={"Authorization": f"Bearer {tenant.token}"}))
 
 
@@ -372,7 +372,7 @@ def client_of(tenant: Any) -> Any:
 def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
     for _ in range(5):
         answers = together(2, lambda number: begin(client_of(everywhere)))
-        # A process knows for a moment the id of one that is gone again.
+        # A process remembers for a moment the id of a namespace that is gone again.
         while any(answer.status_code == 409 for answer in answers):
             assert all("send it again" in error(one, 409)["message"] for one in answers if one.status_code == 409)
             answers = [begin(everywhere) if one.status_code == 409 else one for one in answers]
@@ -385,7 +385,7 @@ def test_two_uploads_at_once_make_one_and_take_it_away(everywhere):
 
 @pytest.mark.django_db(transaction=True)
 def test_what_begins_while_it_goes_is_kept_or_refused(everywhere):
-    """Uploads, imports and turns beside the deletion of the upload that made the namespace."""
+    """Run uploads, imports and turns at the same time as the deletion of the upload that made the namespace."""
     for number in range(6):
         name = f"fresh-{number}"
         upload_id = begin(everywhere, namespace=name).json()["id"]

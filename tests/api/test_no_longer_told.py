@@ -1,4 +1,4 @@
-"""What was deleted, archived or corrected is told no longer, by whichever door: no window, summary or prompt has it."""
+"""Deleted, archived and corrected texts are no longer returned by any route: not in windows, summaries or prompts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BANK = "/v1/default/banks/alice"
 
 @pytest.fixture
 def said(alice, remember) -> str:
-    """The id of a turn that the window and the summary of its session tell."""
+    """Return the id of a turn that is in the window and the summary of its session."""
     for number in range(4):
         remember(alice, f"We talked about topic {number} of the plan.")
     identity = remember(alice, OLD, speaker="Kim")
@@ -54,7 +54,7 @@ def query(tenant: Tenant, **more: Any) -> dict[str, Any]:
 
 
 def where_told(tenant: Tenant, word: str = WORD, **more: Any) -> list[str]:
-    """Names the places that tell the word."""
+    """List the places whose text contains the word."""
     answer = query(tenant, **more)
     memory = answer["context_pack"]["working_memory"]
     address = {"uri": "memos://alice/sessions/s1"}

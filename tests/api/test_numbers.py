@@ -1,4 +1,4 @@
-"""Numbers that no 64 bits hold: refused with their place wherever JSON is taken in, and shown where one is stored."""
+"""Numbers beyond 64 bits are refused with their place by every route that reads JSON, and shown if one is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROBLEM = "holds a number that cannot be stored"
 
 @pytest.fixture
 def doors(alice, remember):
-    """Each way in for metadata: the field's path, and the answer to a request with `metadata`."""
+    """Return each way to send metadata: the field's path, and a function that sends a request with `metadata`."""
     memory_id = remember(alice, "Tea is at five.")
     turn = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "Tea."}
     why = {"reason": "why"}

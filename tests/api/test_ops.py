@@ -1,4 +1,4 @@
-"""GET /v1/ops/*: what MemOS holds and does."""
+"""GET /v1/ops/*: what MemOS stores and does."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_stats_count_what_is_there(busy):
 
     assert stats["total_memories"] == 5
     assert stats["active_contexts"] == 2
-    # A pack of so short a session costs more than its turns: it saves nothing, and takes nothing from what others save.
+    # A pack of such a short session costs more than its turns. It saves nothing, but does not reduce what others save.
     assert (stats["token_savings"], stats["compression_ratio"]) == (0, 1.0)
 
 

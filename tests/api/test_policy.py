@@ -1,4 +1,4 @@
-"""/v1/policy: reading what governs a namespace, and changing it."""
+"""/v1/policy: reading and changing the rules of a namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/policy/exemptions: legal holds and times to live of single memories."""
+"""POST /v1/policy/exemptions: legal holds and lifetimes of single memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/query: the beginning of the text, which a provider's prompt cache keeps between questions."""
+"""POST /v1/query: the beginning of the text, which a provider can keep in its prompt cache between questions."""
 
 from __future__ import annotations
 

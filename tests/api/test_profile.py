@@ -1,4 +1,4 @@
-"""`GET /v1/users/{id}/profile`: refused first; then what is kept of a user, with its evidence."""
+"""`GET /v1/users/{id}/profile`: refusals first, then the preferences of a user with their evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quarantine's routes: who may look, who may decide, and what a decision does."""
+"""The routes of the quarantine: permissions to view and to decide, and the effects of a decision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHEN = "2024-03-04T09:12:00+00:00"
 
 
 def send(tenant, text: str = ATTACK, **fields: object) -> str:
-    """Has a text quarantined; returns the item's id."""
+    """Have a text quarantined; return the item's id."""
     body = {"namespace": tenant.scope.namespace, "session_id": "s1", "role": "user", "text": text, **fields}
     answer = tenant.post("/v1/ingest", body).json()
     assert answer["verdict"] == "quarantine", answer
@@ -207,7 +207,7 @@ class TestDiscard:
 
 class TestNothingFindsIt:
     def test_no_door_gives_quarantined_text_back(self, alice, remember):
-        """Asked for word by word, at every door that reads."""
+        """Every route that reads is asked for it word by word."""
         remember(alice, "The kiln in Lisbon fires at 1,240 degrees.")
         item = send(alice)
         put = {"namespace": "alice", "document_id": "d", "session_id": "s1", "text": f"{ATTACK} {ATTACK}"}
@@ -238,7 +238,7 @@ class TestNothingFindsIt:
 
 
 def without_the_question(body: dict) -> str:
-    """An answer as text, less the question that it repeats."""
+    """Return an answer as text, without the question that it repeats."""
     for place in (body, body.get("context_pack") or {}):
         place.pop("query_text", None)
     return json.dumps(body)

@@ -110,7 +110,7 @@ def test_the_memory_that_answers_comes_first_with_the_whole_contract(alice, reme
     assert set(first) == {"id", "tier", "text", "score", "relevance", "metadata", "retired_statements"}
     assert first["tier"] == "L2 Semantic (Vector DB)" == body["source_tier"]
     assert first["metadata"]["doc"] == "d1"
-    # Ours win over the client's own of the same name.
+    # MemOS's own fields replace the client's fields of the same name.
     assert first["metadata"]["role"] == "user"
     assert first["metadata"]["overlap"] == pytest.approx(1.0)
     assert body["similarity"] == pytest.approx(max(chunk["score"] for chunk in body["raw_chunks"]))
@@ -283,7 +283,7 @@ def test_a_summary_is_asked_for_once_and_then_handed_over(alice, remember):
     first = alice.post("/v1/query", QUESTION).json()
     assert first["session_summary_enqueued"] is True
     assert first["session_summary_cache_hit"] is False
-    # One flight a session.
+    # A session is summarised by one job at a time.
     assert alice.post("/v1/query", QUESTION).json()["session_summary_enqueued"] is False
 
     assert run_task("condense_session", alice.scope.namespace_id, "s1") == 1
@@ -354,7 +354,7 @@ def test_the_text_has_as_many_tokens_as_asked_for_at_most(alice, remember, setti
     (hits,) = [section["items"] for section in manifest["sections"] if section["section"] == "hits"]
     assert [entry["id"] for entry in hits] == [chunk["id"] for chunk in body["raw_chunks"]]
     assert [entry["reason"] for entry in hits][-1] == "over_budget"
-    # What was found is told in full all the same.
+    # The hits are returned in full anyway.
     assert body["raw_chunks"] == whole["raw_chunks"]
     assert body["token_usage_original"] == whole["token_usage_original"]
     assert ContextPack.objects.across_namespaces().get(pk=body["context_pack_id"]).pack == pack

@@ -1,4 +1,4 @@
-"""What the server said from memories goes with them: answers, chats and completions that quote."""
+"""Erasing memories also removes the server's texts that quote them: answers, chats and completions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def complete(tenant: Any, question: str) -> None:
 
 
 def everything(tenant: Any) -> str:
-    """All that the routes tell of the namespace."""
+    """Return everything that the routes return about the namespace."""
     name = tenant.scope.namespace
     answers = [
         tenant.post("/v1/answer", ASKED),
@@ -71,7 +71,7 @@ def everything(tenant: Any) -> str:
 def test_an_erasure_of_what_a_person_said_reaches_every_answer_that_quotes_it(alice, told):
     first = ask(alice)
     assert sources_of(alice, first) == [told]
-    # A chat may quote the quote.
+    # A chat may repeat the quotation.
     alice.post("/v1/chat", {"namespace": "alice", "session_id": "s2", "message": "Tell me my passport number again."})
     body = {"namespace": "alice", "speaker": "Ada", "reason": "asked by Ada"}
 

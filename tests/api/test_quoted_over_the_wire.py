@@ -1,4 +1,4 @@
-"""What was erased, or is no longer shared, is told by no route any more: seen by clients of a running server."""
+"""No route returns texts that were erased or are no longer shared, as seen by clients of a running server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Caller:
         return json.loads(self.call("GET", f"/v1/erasures/{asked['id']}"))
 
     def told(self, *sessions: str) -> str:
-        """All that the routes tell of the namespace."""
+        """Return everything that the routes return about the namespace."""
         name = self.namespace
         parts = [
             self.call("POST", "/v1/answer", {"query": ASKED}),

@@ -1,4 +1,4 @@
-"""What a key is told that may only write, or only read what is shared with it; and where it works by default."""
+"""Answers for keys that may only write, or only read shares; and the default namespace of a key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ask(tenant: Any, method: str, path: str, body: Any = None, **query: str) -> 
 
 @pytest.fixture
 def archived(alice, remember) -> str:
-    """A memory of Alice that she has archived, and says why."""
+    """Archive a memory of Alice's for a reason, and return its id."""
     memory_id = remember(alice, SECRET)
     answer = ask(alice, "DELETE", f"/v1/memories/{memory_id}", reason="it-is-private")
     assert answer.status_code == 200, answer.content
@@ -35,14 +35,14 @@ def archived(alice, remember) -> str:
 
 @pytest.fixture
 def reader(bob, boss, ben, cube):  # noqa: F811
-    """Bob's key, with which Alice's cube is shared for reading."""
+    """Share Alice's cube with Bob's key for reading."""
     share(boss, cube, ben)
     return bob
 
 
 @pytest.fixture
 def writer(bob, boss, ben, cube):  # noqa: F811
-    """Bob's key, with which Alice's cube is shared for writing."""
+    """Share Alice's cube with Bob's key for writing."""
     share(boss, cube, ben, level="write")
     return bob
 
@@ -175,7 +175,7 @@ def test_a_key_that_may_only_write_reads_nothing(alice, make_tenant, remember, n
     only_writes = make_tenant("alice", scopes=("write",))
     method, path, body = WRITES[name]
     body = json.loads(json.dumps(body).replace("{id}", memory_id))
-    # What it sends itself it may be told again.
+    # Its own request may be repeated in the answer.
     answer = ask(only_writes, method, path.replace("{id}", memory_id), body)
 
     assert answer.status_code < 500
@@ -195,7 +195,7 @@ def test_whoever_may_only_write_hears_what_it_said_itself(alice, make_tenant):
 
 
 def names_its_own(tenant: Any) -> set[str]:
-    """Where a key works that names no namespace, by each way in."""
+    """Return the namespaces that a key writes to on each route if it names none."""
     tenant.post("/v1/ingest", {"text": "The parcel has arrived at the depot."})
     tenant.post("/v1/ingest/batch", {"items": [{"text": "The second parcel waits at the border."}]})
     tenant.post(

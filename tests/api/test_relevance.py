@@ -1,4 +1,4 @@
-"""Knowing when nothing fits: `min_relevance`, `relevance` and `answerable` of queries and searches."""
+"""How MemOS recognises that nothing fits: `min_relevance`, `relevance` and `answerable` of queries and searches."""
 
 from __future__ import annotations
 

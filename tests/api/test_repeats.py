@@ -1,4 +1,4 @@
-"""What is told twice is found once; what differs by one sign, or belongs to someone else, is found twice."""
+"""Repeated texts are found once; texts that differ by one character, or have another owner, are found separately."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def search(tenant, query: str, **more) -> list[dict]:
 
 
 def test_no_opposite_is_folded(alice):
-    """All pairs in one conversation, by one speaker: every text is a hit of its own."""
+    """Store all pairs in one conversation by one speaker: every text is a separate hit."""
     texts = list({statement_form(text): text for pair in DIFFERENT for text in pair}.values())
     turns = [{"namespace": "alice", "session_id": "s", "text": text, "speaker": "Ann"} for text in texts]
     for first in range(0, len(turns), 40):
@@ -33,7 +33,7 @@ def test_what_each_message_has_of_its_own_keeps_no_repeat(alice, key):
 
     [hit] = search(alice, "kettle")
     assert len(hit["explanation"]["restated_by"]) == 2
-    # Who asks for one message by its own id finds it.
+    # A filter by a message's own id finds that message.
     for number in range(3):
         [hit] = search(alice, "kettle", filter={f"metadata.{key}": f"m{number}"})
         assert hit["metadata"][key] == f"m{number}"

@@ -1,4 +1,4 @@
-"""POST /v1/responses: refusals first, then what the model is sent, the events, and what a talk goes on from."""
+"""POST /v1/responses: refusals first, then the request to the model, the events, and how a conversation continues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALL = {"id": "call-1", "type": "function", "function": {"name": "weather", "arg
 
 
 def ask(tenant: Any, asked: Any = QUESTION, **fields: Any) -> dict[str, Any]:
-    """The response to what is asked, which OpenAI's own client can read."""
+    """Return the response, which OpenAI's own client can parse."""
     answer = tenant.post(ROUTE, {"model": "default", "input": asked, **fields})
     assert answer.status_code == 200, answer.content
     Response.model_validate(answer.json(), strict=False)
@@ -35,7 +35,7 @@ def ask(tenant: Any, asked: Any = QUESTION, **fields: Any) -> dict[str, Any]:
 
 
 def ask_streamed(tenant: Any, asked: Any = QUESTION, **fields: Any) -> list[dict[str, Any]]:
-    """The events of the response, numbered, each named as it says itself and read by OpenAI's own client."""
+    """Return the response's events, which are numbered, carry their own names and are read by OpenAI's client."""
     answer = tenant.post(ROUTE, {"model": "default", "input": asked, "stream": True, **fields})
     assert answer.status_code == 200, answer.content
     events = []
@@ -139,7 +139,7 @@ def test_the_events_come_in_their_order(alice, upstream):
     assert events[0]["response"]["output"] == events[2]["item"]["content"] == []
     assert events[-1]["response"]["output"] == [events[-2]["item"]]
     assert events[-2]["item"]["content"][0]["text"] == SAID
-    # Clients rely on the counts: what the provider does not count is estimated.
+    # Clients rely on the counts, so MemOS estimates those that the provider does not send.
     assert events[-1]["response"]["usage"]["output_tokens"] > 3
     assert events[-1]["response"]["memos"]["remembered"]["assistant"]
     assert [text for _, _, text in turns(alice)] == [QUESTION, SAID]
@@ -157,7 +157,7 @@ def test_thinking_and_calls_are_items_of_their_own(alice, upstream):
         chunk({"content": "I look."}),
         call(0, "", name="weather"),
         call(0, '{"city":'),
-        # A provider may send the pieces of several calls by turns.
+        # A provider may send the pieces of several calls in turn.
         call(1, '{"city": ', name="weather"),
         call(0, ' "Lyon"}'),
         call(1, '"Nice"}'),
@@ -205,7 +205,7 @@ def test_the_output_of_a_tool_goes_on_from_the_call(alice, upstream):
     second = ask(alice, [output], tools=[WEATHER], previous_response_id=first["id"])
 
     assert second["output"][0]["content"][0]["text"] == "It rains."
-    # Instructions are not carried on.
+    # Instructions do not carry over to the next response.
     assert [one for one in upstream.messages if one["role"] != "system"] == [
         {"role": "user", "content": "Weather in Lyon?"},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
@@ -277,7 +277,7 @@ def test_of_a_deleted_response_what_is_remembered_stays_and_nothing_goes_on(alic
     assert error["code"] == "previous_response_not_found"
     assert len(turns(alice)) == 4
 
-    # Neither the texts of its own items are kept; the other response has its own.
+    # The texts of its items are deleted too; the other response keeps its own.
     [key] = keys()
     kept = b"".join(redis_store.call(lambda client: client.hvals(key)))
     assert (b"Luna" in kept, b"Rex" in kept) == (True, False)
@@ -363,7 +363,7 @@ def test_tools_of_any_text_and_in_namespaces_are_called_as_the_caller_names_them
     assert (patch["type"], patch["name"], patch["input"]) == ("custom_tool_call", "patch", "*** Begin")
     assert (spawn["type"], spawn["name"], spawn["namespace"]) == ("function_call", "spawn", "agents")
     assert "custom_tool_call_input.done" in names_of(events)
-    # What OpenAI itself would run is left out, and the response says so.
+    # Tools that OpenAI would run itself are left out, and the response says so.
     assert events[-1]["response"]["tools"] == tools[:2]
     sent = upstream.asked[0]
     assert [one["function"]["name"] for one in sent["tools"]] == ["patch", "agents__spawn"]
@@ -404,7 +404,7 @@ def test_settings_are_told_as_chat_completions_have_them(alice, upstream):
     sent = upstream.asked[0]
 
     assert [one for one in sent["messages"] if one["role"] != "system" or "kind" in one["content"]] == [
-        # The system's words in a row are one message.
+        # Consecutive system messages are merged into one.
         {"role": "system", "content": "Be brief.\n\nBe kind."},
         {
             "role": "user",

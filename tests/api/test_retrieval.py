@@ -87,7 +87,7 @@ class TestRefusals:
         assert answer.json()["error"]["detail"][0]["field"].startswith(field)
 
     def test_what_dify_sends_when_the_address_is_registered(self, alice, make_tenant):
-        """Nothing but the key: it takes 403, 404 and 502 for a wrong key or address."""
+        """Dify sends nothing but the key, and takes 403, 404 and 502 for a wrong key or address."""
         writer = make_tenant("alice", scopes=("write",))
         sent = [one.client.generic("POST", "/v1/retrieval").status_code for one in (alice, writer)]
 

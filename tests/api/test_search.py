@@ -1,4 +1,4 @@
-"""POST /v1/search: hits with their reasons, and no trace but one audit event."""
+"""POST /v1/search: hits with their reasons; a search leaves one audit event and no other trace."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, rememb
         counts.append(0)
         assert len(alice.post("/v1/search", QUESTION | {"top_k": top_k}).json()["hits"]) == top_k
 
-    # The key, the limit and its end, words and names, meaning and features, texts, the audit event.
+    # The statements: the key, the limit and its end, words and names, meaning and features, texts, the audit event.
     assert counts == [7, 7]
 
 

@@ -1,4 +1,4 @@
-"""POST /v1/search/batch: many questions at once, each as if it came alone."""
+"""POST /v1/search/batch: many questions at once, each answered as if it came alone."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_one_does_not_keep_the_others_from_their_answers(alic
 
     assert [one["status"] for one in results] == [200, 400, 400, 400, 400, 400, 404, 404, 200]
     assert [one["error"]["detail"][0]["field"] for one in results[1:5]] == ["query", "top_k", "filter.or", "body"]
-    # What is another tenant's looks like what is not there.
+    # Another tenant's namespace looks like one that does not exist.
     theirs, none = (one["error"] for one in results[6:8])
     assert theirs["message"].replace("bob", "nobody") == none["message"]
     assert [[hit["text"] for hit in results[place]["found"]["hits"]] for place in (0, 8)] == [

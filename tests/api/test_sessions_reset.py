@@ -1,4 +1,4 @@
-"""POST /v1/sessions/reset: nothing of the session stays, and nothing else goes."""
+"""POST /v1/sessions/reset: everything of the session is deleted, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers as server-sent events: their order and their ends, also those where somebody leaves or breaks off."""
+"""Answers as server-sent events: their order and their ends, including clients that leave and failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
-    """The model that is configured for answers."""
+    """Start the model that is configured for answers."""
     with scripted_model(
         settings, "Priya reviews ", "the migration [", "9]", "[1", "].", " She is ", "on holiday."
     ) as chat:
@@ -43,7 +43,7 @@ def told(alice, remember):
 
 
 def read_events(response: Any) -> list[tuple[str, Any]]:
-    """The events of a stream: name and data. Their ids count from 1."""
+    """Return the name and data of each event of a stream, whose ids must count from 1."""
     content = b"".join(response.streaming_content).decode()
     response.close()
     blocks = [block.split("\n") for block in content.split("\n\n") if block and not block.startswith(":")]

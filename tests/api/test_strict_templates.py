@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions for models whose templates take one message of the system, at the beginning, or none."""
+"""POST /v1/chat/completions for models whose templates accept one system message at the beginning, or none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["upstream"]
 
 QUESTION = "Where is the shop?"
 INSTRUCTIONS = {"role": "system", "content": "Be brief."}
-# As servers word it that serve such a template.
+# Messages of servers with such a template.
 BEGINNING = "System message must be at the beginning."
 ALTERNATE = "Conversation roles must alternate user/assistant/user/assistant/..."
 REFUSALS = [
@@ -37,7 +37,7 @@ def takes_none(messages: Messages) -> bool:
 
 
 def strict(takes: Callable[[Messages], bool], status: int, said: Any, text: str = SAID) -> Callable[[Any], Reply]:
-    """A model that answers messages which its template takes, and refuses others."""
+    """Return a model that answers messages which its template accepts, and refuses others."""
 
     def answer(body: dict[str, Any]) -> Reply:
         if not takes(body["messages"]):
@@ -49,7 +49,7 @@ def strict(takes: Callable[[Messages], bool], status: int, said: Any, text: str 
 
 @pytest.fixture
 def known(alice, remember) -> None:
-    """A memory that is always told, and one that answers."""
+    """Store a pinned memory, and one that answers."""
     nuts = remember(alice, "I am allergic to nuts.", session="s0", speaker="Ann")
     alice.post(f"/v1/memories/{nuts}/pin", {})
     remember(alice, SAID, session="s0", speaker="Ann")

@@ -1,4 +1,4 @@
-"""Days begin in the zone of the request, of the key's user or of the namespace."""
+"""Days begin in the time zone of the request, of the key's user or of the namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.services.tenancy import zones
 from memory.services.tenancy.policy import put_policy
 from memory.text.zones import read_zone
 
-# In Shanghai it is the 8th, in Los Angeles the 6th already.
+# EVENING is already the 8th in Shanghai, and MORNING is still the 6th in Los Angeles.
 EVENING = datetime(2026, 5, 7, 20, 0, tzinfo=UTC)
 MORNING = datetime(2026, 5, 7, 1, 0, tzinfo=UTC)
 QUESTION = {"namespace": "alice", "query": "When did I book the dentist?"}
@@ -33,7 +33,7 @@ def dentist(alice, remember):
 
 
 def give_user(tenant, zone: str) -> None:
-    """Makes the key one of a user who lives in the zone."""
+    """Make a user who lives in the time zone, and give the key to this user."""
     scope, now = tenant.scope, timezone.now()
     times = {"created_at": now, "updated_at": now}
     user = User.objects.create(
@@ -103,7 +103,7 @@ def test_yesterday_is_that_of_the_zone():
         return span.start.astimezone(UTC)
 
     assert yesterday("UTC") == datetime(2026, 5, 7, 0, 0, tzinfo=UTC)
-    # Midnight has passed in Shanghai: there it is the 9th.
+    # In Shanghai it is past midnight, so the date is the 9th.
     assert yesterday("Asia/Shanghai") == datetime(2026, 5, 7, 16, 0, tzinfo=UTC)
 
 

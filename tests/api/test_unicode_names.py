@@ -1,4 +1,4 @@
-"""Names are one name in whichever form of Unicode a client sends them."""
+"""Names in different Unicode forms are the same name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS = [unicodedata.normalize(form, NAME) for form in ("NFC", "NFD")]
 
 @pytest.fixture(params=[(0, 1), (1, 0)], ids=["stored composed", "stored decomposed"])
 def forms(request):
-    """The form that is stored, and the one that is asked for."""
+    """The stored form, and the form in the request."""
     return FORMS[request.param[0]], FORMS[request.param[1]]
 
 
@@ -83,7 +83,7 @@ SESSIONS = import_module("memory.migrations.0074_compose_sessions")
 
 
 def decompose(*, only: str = FORMS[0]) -> None:
-    """Gives everything that a session's, document's or user's name stands in the form of earlier versions."""
+    """Change all names of sessions, documents and users to the form of earlier versions."""
     names = [*SESSIONS.SESSIONS.items(), *SESSIONS.UNIQUE.items(), ("memory_documentfile", "document_id")]
     with connection.cursor() as cursor:
         for table, name in names:

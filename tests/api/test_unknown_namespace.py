@@ -1,4 +1,4 @@
-"""A name that nobody has used yet: who reaches all is told that there is nothing, others that it is out of reach."""
+"""An unused name: callers who reach all get an empty answer, others learn that it is out of reach."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def ask(tenant: Any, path: str, name: str, body: dict[str, Any]) -> Any:
 
 
 def rows() -> dict[str, int]:
-    """How many rows each of our tables has."""
+    """Return the number of rows in each of our tables."""
     return {model.__name__: model._base_manager.count() for model in apps.get_app_config("memory").get_models()}
 
 
 def kept_in_redis() -> set[str]:
-    """What Redis holds of sessions and memories: not the counts and figures of requests."""
+    """Return the keys of sessions and memories in Redis, without the counts of requests."""
     found = call(lambda client: {bytes(key).decode() for key in client.scan_iter("memos:*")})
     return {key for key in found if "window" in key or "working" in key}
 

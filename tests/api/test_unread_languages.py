@@ -1,4 +1,4 @@
-"""Questions in languages that the bundled model does not read: found by words, never answered by guess."""
+"""Questions in languages that the bundled model cannot read: memories are found by words, and answers never guessed."""
 
 from __future__ import annotations
 

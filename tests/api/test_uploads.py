@@ -1,4 +1,4 @@
-"""/v1/uploads: a file too large for one request comes in parts, and an import or a load uses it."""
+"""/v1/uploads: a file too large for one request is sent in parts, and an import or a load uses it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load(tenant, upload_id, **fields):
 
 
 def work(tenant):
-    """Does what the worker would."""
+    """Carry out the queued jobs, as the worker would."""
     kinds = ("import_memories", "load_cube")
     for job in Job.objects.in_scope(tenant.scope).filter(kind__in=kinds, state="queued"):
         run_job(job)
@@ -109,7 +109,7 @@ def test_files_and_room_of_a_key_are_limited(alice, bob, make_tenant):
     assert (refused["detail"], "have 600 bytes, of 1000" in refused["message"]) == ({"open": [first]}, True)
     assert "import or load one of them, or delete it" in refused["message"]
     assert begin(bob, 1_000).status_code == 200
-    # A colleague does not wait for what is none of theirs.
+    # Other keys of the namespace have quotas independent of these uploads.
     assert begin(make_tenant("alice"), 1_000).status_code == 200
 
     assert alice.client.delete(f"{UPLOADS}/{first}").status_code == 204
@@ -126,7 +126,7 @@ def test_a_key_has_so_many_unused_uploads(alice, make_tenant):
 
 @pytest.mark.parametrize("limit", ["bytes", "files"])
 def test_a_namespace_has_room_for_so_many(make_tenant, bob, limit, export):
-    """Also for what is used: it lies there until it is taken in."""
+    """Used uploads count too, because they stay until they are imported."""
     size = len(export) if limit == "bytes" else 10
     with override_settings(MEMOS_MAX_UPLOAD_BYTES=len(export)):
         senders = [make_tenant("alice") for _ in range(uploads.SENDERS)]
@@ -394,7 +394,7 @@ def test_a_disk_that_is_full_half_way_says_so(tmp_path):
 
 @pytest.fixture
 def database_here(settings, tmp_path, monkeypatch):
-    """As `make run` has it: the folder of the server, which listens on a socket."""
+    """Configure the database as in `make run`: in the server's folder, listening on a socket."""
     (tmp_path / "postgres").mkdir()
     settings.MEMOS_DATA_DIR = tmp_path
     monkeypatch.setitem(connection.settings_dict, "HOST", str(tmp_path))

@@ -1,4 +1,4 @@
-"""`GET /v1/usage`: what models took and cost, for who reaches it."""
+"""`GET /v1/usage`: tokens and cost of models, within the key's reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODAY = timezone.now().astimezone(UTC).date()
 
 
 def spent(tenant: Any, **values: Any) -> None:
-    """Calls of a day, as they were added up."""
+    """Return the sums of the calls of a day."""
     prefix = tenant.scope.actor.removeprefix("key:")
     fields: dict[str, Any] = {
         "namespace_id": tenant.scope.namespace_id,

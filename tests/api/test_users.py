@@ -1,4 +1,4 @@
-"""`/v1/users`: refused first; then made, changed and erased."""
+"""`/v1/users`: refusals first; then users are made, changed and erased."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_legal_hold_keeps_the_user_and_everything_else(alice, remember):
 
 
 def test_a_node_of_citus_says_only_in_words_that_a_name_is_taken(alice):
-    """Citus passes on the code and the message of a node's refusal: no name of a constraint, none of a table."""
+    """Citus passes on a refusal's code and message, but not the fields that name the constraint and the table."""
     make(alice)
     with connection.cursor() as cursor:
         cursor.execute("""

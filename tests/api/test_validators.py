@@ -1,4 +1,4 @@
-"""Serializers that validate requests are kept, a thread each."""
+"""Serializers that validate requests are kept and reused, one for each thread."""
 
 from __future__ import annotations
 

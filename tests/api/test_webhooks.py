@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: who may make them, what is refused, and what is shown of them."""
+"""`/v1/webhooks`: permissions, refusals, and the listing of webhooks."""
 
 from __future__ import annotations
 

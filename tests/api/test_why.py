@@ -1,4 +1,4 @@
-"""POST /v1/why: what became of a memory, one test a verdict, and no trace of the question."""
+"""POST /v1/why: what happened to a memory, one test for each verdict; the question leaves no trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.vectorless import take_vectors
 
 UNKNOWN = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
 QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "memory_id": UNKNOWN}
-# Memories that fill the pool of the nearest.
+# The number of memories that fills the pool of the nearest memories.
 CROWD = DENSE_POOL + 5
 KEYS = {"memory_id", "verdict", "reason", "rank", "score", "parts", "details", "notes", "degraded"}
 
@@ -122,7 +122,7 @@ def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, r
         ranks: dict[str, dict[str, int]] = {"dense": {}, "lexical": {}}
         return Found(question, read_features(scope, question, []), WordHits([], 1.0, {}), ranks)
 
-    # As the index of a large namespace may: the exact standing is right all the same.
+    # The index of a large namespace may miss it; the exact rank is correct anyway.
     monkeypatch.setattr(candidates, "_find_by_sql", find_nothing)
 
     reason = why(alice, memory)["reason"]

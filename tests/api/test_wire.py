@@ -1,4 +1,4 @@
-"""What every route does with a request that is not meant for it: unknown fields, wrong methods, ids and cursors."""
+"""Every route handles requests that are not meant for it: unknown fields, wrong methods, ids and cursors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.api.urls import urlpatterns
 from memory.api.views.openapi import build_document, build_whole
 
 ID = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
-# What speaks the API of other makers: their clients send more than is read.
+# Routes for other vendors' clients, which send more than is read.
 OTHERS = {"Anthropic", "mem0", "Hindsight", "MemTensor", "OpenAI"}
 
 
@@ -142,7 +142,7 @@ def test_an_id_that_is_none_says_so(admin, route):
     path = "/" + re.sub(r"<id:\w+>", "seven", re.sub(r"<(?!id:)\w+:\w+>", "7", route))
     view = resolve(path).func
     for method in set(view.actions) - {"head"}:
-        # mem0's routes that end with a slash are ours for who sends a bearer key.
+        # mem0's routes with a final slash are MemOS's own routes for callers with a bearer key.
         key = {"headers": {"Authorization": f"Token {admin.token}"}} if path.endswith("/") else {}
         answer = admin.client.generic(method.upper(), path, data="{}", content_type="application/json", **key)
         assert answer.status_code == 400, answer.content

@@ -1,4 +1,4 @@
-"""bench/answer_histories: the files are whole, and answers are scored by what they hold."""
+"""bench/answer_histories: the files are complete, and answers are scored by their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measure of the cards, on sessions of which it is known what is worth keeping."""
+"""The measure of the cards, on sessions for which the important turns are known."""
 
 from __future__ import annotations
 

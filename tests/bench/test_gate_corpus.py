@@ -1,4 +1,4 @@
-"""The corpora of the gate: as many and as varied as they are said to be, and no frame in both halves."""
+"""The gate's corpora have the size and variety that they claim, and no frame is in both halves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memory.gate.injection import SUSPECTED, find_injection
 GATE = Path(__file__).resolve().parents[2] / "bench" / "gate"
 
 
-# Of the texts by which rules are written, so many may be judged wrong.
+# Limits of wrong verdicts on the texts by which rules are written.
 MOST_MISSED, MOST_FALSE = 0.02, 0.005
 
 
 @pytest.fixture(scope="module")
 def parts():
-    """The texts of each part by its name."""
+    """Read the texts of each part, by the part's name."""
     sys.path.insert(0, str(GATE))
     try:
         from corpus import PARTS, read_samples
@@ -77,7 +77,7 @@ def test_fresh_texts_are_many_and_no_line_is_in_both_parts(parts):
     assert 0.55 <= len(fresh) / (len(fresh) + len(unseen)) <= 0.65
     texts = Counter(sample.text for part in parts.values() for sample in part)
     assert texts.most_common(1)[0][1] == 1
-    # A line and its counterpart in the other language are in the same part.
+    # A line and its translation are in the same part.
     places = [{sample.frame.replace(".en.", ".").replace(".zh.", ".") for sample in part} for part in (fresh, unseen)]
     assert places[0].isdisjoint(places[1])
 

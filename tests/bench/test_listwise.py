@@ -1,4 +1,4 @@
-"""Learning weights, on questions whose best weights are known."""
+"""Learning weights, with questions whose best weights are known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def listwise() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def drawn(listwise: ModuleType):
-    """Makes questions of 20 candidates; the evidence has the highest sum of features × `truth` and noise."""
+    """Make questions with 20 candidates; the evidence has the highest sum of features × `truth` plus noise."""
 
     def make(truth: list[float], *, count: int = 150, seed: int = 1) -> list:
         chance = np.random.default_rng(seed)

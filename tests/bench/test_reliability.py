@@ -1,4 +1,4 @@
-"""The arithmetic of bench/relevance.py: what it fits, ranks and draws."""
+"""The arithmetic of bench/relevance.py: fitting, ranking and drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set that settling is measured on is well-formed, and its scorer counts what it says."""
+"""The question set for settling is well-formed, and its scorer counts correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench/small_namespaces: the frames are whole, the halves apart, and what is called foreign is."""
+"""bench/small_namespaces: complete frames, separate halves, and foreign questions that are foreign."""
 
 from __future__ import annotations
 

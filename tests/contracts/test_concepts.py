@@ -1,4 +1,4 @@
-"""The page of concepts says what is so: its requests are sent, in its order."""
+"""The page of concepts is right: its requests are sent in order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A cube's file holds all that MemOS knows of a namespace's memories: every table of a tenant, and every column of what
-is carried, is in it or is named here with the reason why not.
-"""
+"""A cube's file has all data of a namespace's memories: every table of a tenant, and every column of those that are
+included, is in it or is listed here with the reason why not."""
 
 from __future__ import annotations
 
@@ -121,7 +120,7 @@ TABLES_LEFT_OUT: dict[str, str] = {
 
 
 def tables() -> dict[str, type[models.Model]]:
-    """The tables that have a namespace's rows, by name."""
+    """Return the tables that have a namespace's rows, by name."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name FROM information_schema.columns "

@@ -1,4 +1,4 @@
-"""What is declared is documented: settings, routes, commands, migrations."""
+"""Everything declared is documented: settings, routes, commands, migrations."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_every_setting_is_declared_once():
     assert all(setting.help.endswith((".", "?", "`")) for setting in env.declared)
 
 
-# A part of the path is written as in the OpenAPI document: {name}.
+# A variable part of a path is written as in the OpenAPI document: {name}.
 ROUTES = [re.sub(r"<\w+:(\w+)>", r"{\1}", f"/{pattern.pattern}") for pattern in urlpatterns]
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if "openapi" not in route])
 def test_every_route_is_in_the_reference(route):
-    # A part of the path that varies is written as the schema writes it: {run_id}.
+    # A variable part of a path is written as in the schema: {run_id}.
     assert re.sub(r"<\w+:(\w+)>", r"{\1}", route) in API
 
 
@@ -46,10 +46,10 @@ def test_every_command_is_in_the_reference(command):
 
 
 def test_no_product_is_named_that_is_not_used(client, db):
-    """The labels of the contract stand in answers and in one place of the code, and nowhere that people read."""
+    """The labels of the contract occur in answers and in one place of the code, but not in texts for people."""
     root = Path(__file__).resolve().parents[2]
     written = [*root.glob("templates/**/*.html"), *root.glob("ops/**/*.py"), *root.glob("memory/**/*.py")]
-    # The comparison says what others need.
+    # The comparison page may name products that other projects need.
     written += [page for page in root.glob("docs/**/*.md") if not page.name.startswith("compare.")]
     written += root.glob("locale/**/*.po")
     named = re.compile(r"neo4j|vector db", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Every table is known to erasures: as a holder of what memories say, or as one that holds nothing, with the reason."""
+"""Erasures know every table, either as a holder of memories' contents or, with a reason, as one that holds none."""
 
 from __future__ import annotations
 

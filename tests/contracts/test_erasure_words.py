@@ -1,4 +1,4 @@
-"""Every column of text is looked through by the proof of an erasure, or exempt with the reason."""
+"""The proof of an erasure searches every text column, unless the column is exempt with a reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def erased(alice) -> Erased:
 
 
 def plant(namespace_id: int, table: str, column: str, erased: Erased) -> None:
-    """Inserts a row that says the number in one column, and nothing in the others; checks of the table are off."""
+    """Insert a row that has the number in one column and nothing in the others, with the table's checks off."""
     (model,) = [one for one in list_models() if one._meta.db_table == table]
     values: dict[str, Any] = {}
     for field in model._meta.concrete_fields:
@@ -109,7 +109,7 @@ def _say(field: Any) -> Any:
 
 
 def _fill(field: Any) -> Any:
-    """A value that says nothing."""
+    """Return an empty value for the field."""
     kind = field.get_internal_type()
     if kind in ("CharField", "TextField"):
         return field.choices[0][0] if field.choices else ""
@@ -121,7 +121,7 @@ def _fill(field: Any) -> Any:
     if kind in simple:
         return simple[kind]
     target = field.target_field.get_internal_type() if field.is_relation else kind
-    # Places in a text: the end is behind the start.
+    # For places in a text, the end comes after the start.
     return uuid.uuid4() if target == "UUIDField" else 8 if field.column in ("end", "by_end") else 7
 
 

@@ -15,7 +15,7 @@ from django.urls import get_resolver
 from memory.api.urls import urlpatterns
 
 SHAPE = {"code", "message", "detail", "request_id"}
-# What routes that speak OpenAI's API add.
+# Additional fields of routes that speak OpenAI's API.
 OPENAI = {"type", "param"}
 ROUTES = [str(pattern.pattern) for pattern in urlpatterns]
 
@@ -33,7 +33,7 @@ def error_of(answer) -> dict:
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_wrong_method_is_refused_in_shape(alice, route):
     path = re.sub(r"<int:\w+>", "0", re.sub(r"<(?:uu)?id:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route))
-    # Some of mem0's routes, which end with a slash, lead to ours for who sends the key in another way.
+    # Some of mem0's routes, which end with a slash, are MemOS's own for callers who send the key differently.
     scheme = "Token" if route.endswith("/") else "Bearer"
     answer = alice.client.generic("PURGE", f"/{path}", headers={"Authorization": f"{scheme} {alice.token}"})
 

@@ -261,7 +261,7 @@ class Recall(Model):
 
 @pytest.fixture
 def console(db: None) -> Any:
-    """The predecessor's console: a page of another origin that sends no key."""
+    """Return the predecessor's console: a page of another origin that sends no key."""
     with override_settings(MEMOS_ANONYMOUS=True):
         yield Client(headers={"Origin": "http://localhost:3000"})
 
@@ -275,14 +275,14 @@ def post(client: Client, model: type[Read], path: str, body: Any = None) -> Read
 
 
 def read(answer: Any, model: type[Read]) -> Read:
-    """The answer as the client has it: 200, readable by its page, and of the model's types."""
+    """Check that the answer has the status 200, that the page can read it, and that it has the model's types."""
     assert answer.status_code == 200, answer.content
     assert answer["Access-Control-Allow-Origin"] == "http://localhost:3000"
     return model.model_validate_json(answer.content, strict=True)
 
 
 def shown_card(text: str) -> Card | None:
-    """The card that the console's inspector shows for a summary; None: it shows plain text."""
+    """Return the card that the console's inspector shows for a summary, or None where it shows plain text."""
     if not text.strip().startswith("{"):
         return None
     return Card.model_validate_json(text, strict=True) if json.loads(text).get("schema") == CARD else None
@@ -293,7 +293,7 @@ def here(**more: Any) -> dict[str, Any]:
 
 
 def test_a_demonstration_from_the_seed_to_the_reset(console):
-    """What the console does from "Seed Demo Data" to "Reset", in its order."""
+    """Do what the console does from "Seed Demo Data" to "Reset", in order."""
     assert get(console, Health, "/health").status == "ok"
     assert get(console, Stats, "/v1/ops/stats").total_memories == 0
     seeded = post(console, Seeded, f"/v1/dev/seed?namespace={NAMESPACE}&session_id={SESSION}&reset=true")

@@ -1,4 +1,4 @@
-"""Every score that the API gives can be taken apart: the parts sum to it."""
+"""Every score in the API can be explained: its parts sum to it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from memory.services.tenancy.holds import SAID
 from tests.services.tenancy import test_holds
 
 ROOT = Path(__file__).resolve().parents[2]
-# The migrations move all rows of a table at once; Redis is asked by the stores, and holds no memory for good.
+# Migrations move all rows of a table at once. The stores query Redis, which keeps no memory permanently.
 LOOKED_AT = [
     path
     for folder in ("memory", "ops", "memos_site")
@@ -190,7 +190,7 @@ HARMLESS = {
 
 
 def list_changes(path: Path) -> Iterator[str]:
-    """`file:function` (or the name that a statement is kept under) of every place that deletes or rewrites."""
+    """List `file:function` (or the name under which a statement is kept) of every place that deletes or rewrites."""
     place = path.relative_to(ROOT).as_posix()
     for name, node in _named(ast.parse(path.read_text()), ""):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -226,12 +226,12 @@ def _writes(call: ast.Call, verb: str) -> bool:
         return not COLUMNS.isdisjoint(name for name in named if name)
     if verb == "bulk_update":
         return _may_name(call.args[1])
-    # A row that is made (`force_insert`) replaces none.
+    # Saving a new row (`force_insert`) replaces none.
     return verb == "save" and "force_insert" not in named and _may_name(named.get("update_fields"))
 
 
 def _may_name(columns: ast.expr | None) -> bool:
-    """Whether a list of columns names one of COLUMNS; one that is lacking, or made elsewhere, may."""
+    """Return whether a list of columns may name one of COLUMNS. A list that is missing or built elsewhere may."""
     if not isinstance(columns, ast.List) or not all(isinstance(one, ast.Constant) for one in columns.elts):
         return True
     return not COLUMNS.isdisjoint(ast.literal_eval(columns))
@@ -262,5 +262,5 @@ def test_the_admin_deletes_no_row_of_a_tenant(admin_user):
         if model._meta.app_label == "memory" and page.has_delete_permission(request)
     }
 
-    # What operators registered for agents, which holds nothing of a memory; copies of memories in files that are over.
+    # Procedures are registered by operators and hold no memory text; files hold copies of memories and are finished.
     assert deletable == {"memory.CubeFile", "memory.Procedure"}

@@ -1,4 +1,4 @@
-"""Who may import whom, held by import-linter; and no page reaches outside."""
+"""Layers are enforced by import-linter, and pages load nothing from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "Names": functions are verbs in the imperative; none is named by a past participle."""
+"""CONTRIBUTING.md, "Names": functions are imperative verbs, and none has a past participle as its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("memory", "ops", "memos_site", "bench", "tools", "deploy")
 
-# Those that are no imperative too, as "set" and "read" are.
+# Participles that are no imperatives, unlike "set" and "read".
 IRREGULAR = {
     "begun", "bound", "bought", "broken", "brought", "built", "caught", "chosen", "dealt", "done", "drawn", "fallen",
     "felt", "forgotten", "found", "frozen", "given", "gone", "grown", "heard", "held", "hidden", "kept", "known",
@@ -17,11 +17,11 @@ IRREGULAR = {
     "shown", "sold", "sought", "spent", "spoken", "stood", "stolen", "struck", "stuck", "taken", "taught", "thought",
     "thrown", "told", "torn", "understood", "withheld", "won", "written",
 }  # fmt: skip
-# Verbs in the imperative that end as a participle does.
+# Imperative verbs that end like a participle.
 VERBS = {"embed", "feed", "proceed", "reembed", "seed"}
 # Django's admin calls these by name.
 OF_THE_FRAMEWORK = {"expected_parameters"}
-# A property is a value; the admin shows a column, and a template a filter or a tag, under the name of its function.
+# A property is a value. The admin shows a column, and a template uses a filter or tag, under the name of its function.
 VALUES = {"property", "cached_property", "setter", "display", "filter", "simple_tag", "inclusion_tag"}
 # `rows.failed()` narrows the rows.
 ADJECTIVES_OF = ("QuerySet", "Manager")
@@ -30,12 +30,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def list_participles(source: str) -> list[str]:
-    """The functions of a module that are named by a past participle, or by one with what follows it."""
+    """Return the functions of a module that are named by a past participle alone or with words after it."""
     return [node.name for node, owner in _functions(ast.parse(source), "") if _is_wrong(node, owner)]
 
 
 def _functions(parent: ast.AST, owner: str) -> Iterator[tuple[Function, str]]:
-    """Each function, with the name of the class that it is a method of."""
+    """Yield each function with the name of its class."""
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, Function):
             yield node, owner

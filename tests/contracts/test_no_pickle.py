@@ -1,4 +1,4 @@
-"""No file and no message that MemOS reads is unpickled by its own code: to unpickle is to run what somebody wrote."""
+"""MemOS never unpickles files or messages, because unpickling executes what someone else wrote."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("memory", "ops", "memos_site", "bench", "tools", "deploy", "sdk")
 MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-# As `torch.load`, `numpy.load(allow_pickle=True)`.
+# Calls such as `torch.load` and `numpy.load(allow_pickle=True)`.
 CALLS = {("torch", "load"), ("torch", "save")}
 
 
 def list_unpickling(source: str) -> Iterator[str]:
-    """What of a module reads or writes pickles."""
+    """Yield the names in a module that read or write pickles."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name.partition(".")[0] in MODULES)

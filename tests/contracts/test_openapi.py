@@ -1,4 +1,4 @@
-"""The OpenAPI document describes what the server does: checked by sending what it allows and what it does not."""
+"""The OpenAPI document describes what the server does: the tests send allowed and forbidden requests."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ CHECKS = [
     response_schema_conformance,
 ]
 
-# Random cases of each operation, beside those at the bounds of its schema, which are all sent.
-# Without a number they are the same ones every time; `make fuzz` sends others, and many.
+# Number of random cases of each operation, in addition to those at the bounds of its schema, which are all sent.
+# Without a number they are the same every time; `make fuzz` sends many others.
 EXAMPLES = os.environ.get("MEMOS_EXAMPLES", "")
 
-# Of our routes, and of those that speak the API of others.
+# Documents of MemOS's own routes, and of routes for other vendors' clients.
 DOCUMENTS = [f"/openapi/{maker}.json" if maker else "/openapi.json" for maker in MAKERS]
 SCHEMAS = [schemathesis.openapi.from_wsgi(path, application) for path in DOCUMENTS]
 OPERATIONS = {one.label: one for schema in SCHEMAS for one in (found.ok() for found in schema.get_all_operations())}
-# A filter has some 3,400 cases at its bounds, and one field reads it in all of these (FilterField): each of its cases
-# is sent to one of them, all other cases to every operation. `make fuzz` sends all to all.
+# A filter has some 3,400 cases at its bounds, and one field (FilterField) reads it in all of these operations. So each
+# of the filter's cases is sent to one of them, and all other cases to every operation. `make fuzz` sends all cases to
+# all operations.
 SHARE_FILTER = (
     "POST /v1/answer",
     "POST /v1/answer/stream",
@@ -58,7 +59,7 @@ SHARE_FILTER = (
 )
 OF_FILTER = re.compile(r"\bfilter(?:' value: (?!Example value)| -> )(.*)", re.DOTALL)
 assert set(SHARE_FILTER) <= OPERATIONS.keys()
-# What leaves cases of an operation out, or all.
+# Marks on operations with omitted cases.
 UNTESTED = [
     builder.InvalidHeadersExampleMark,
     builder.InvalidRegexMark,
@@ -70,25 +71,25 @@ UNTESTED = [
 
 
 def read_filter_part(case: schemathesis.Case) -> str:
-    """What of a filter a case at the bounds is about; empty for one that is about anything else."""
+    """Return which part of a filter a case at the bounds is about, or "" if it is about anything else."""
     description = getattr(case.meta.phase.data, "description", None) if case.meta else None
     described = OF_FILTER.search(description or "")
     return described[1] if described else ""
 
 
 def take_share(operation: str, cases: list[Example]) -> list[Example]:
-    """Those of an operation's cases that are its own, and its share of the filter's."""
+    """Return an operation's own cases and its share of the filter's."""
     parts = [read_filter_part(one.kwargs["case"]) for one in cases]
     place = SHARE_FILTER.index(operation)
     mine = [not part or crc32(part.encode()) % len(SHARE_FILTER) == place for part in parts]
-    # An operation that has no filter any longer would keep its share from the others.
+    # An operation that no longer has a filter would withhold its share from the others.
     assert sum(bool(part) and own for part, own in zip(parts, mine, strict=True)) > 100
     return [one for one, own in zip(cases, mine, strict=True) if own]
 
 
 @pytest.fixture(scope="session")
 def feedback() -> FeedbackSources:
-    """What random values are made of beside the schema: constants of the code."""
+    """Return the additional sources of random values: constants of the code."""
     return FeedbackSources(constants_value_source=make_constants_value_source(SCHEMAS[0]))
 
 
@@ -97,8 +98,8 @@ def token(make_tenant) -> str:
     return make_tenant("any", all_namespaces=True).token
 
 
-# Not `schema.parametrize()`, which makes the cases of all operations as tests are collected: in each process, those
-# take 25 s, and 400 MB to the end of the run.
+# `schema.parametrize()` would make the cases of all operations while tests are collected. In each process that takes 25
+# s, and 400 MB until the end of the run.
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_server_keeps_to_its_schema(operation, token, feedback):
     @settings(
@@ -108,7 +109,7 @@ def test_the_server_keeps_to_its_schema(operation, token, feedback):
         derandomize=not EXAMPLES,
     )
     def check(case):
-        # A wrong body must be refused. A query string may say a number or a yes in several ways.
+        # A wrong body must be refused, but a query string may write a number or a yes in several ways.
         checks = [*CHECKS, negative_data_rejection] if case.operation.body else CHECKS
         scheme = "Token" if MEM0.name in case.operation.tags else "Bearer"
         case.call_and_validate(headers={"Authorization": f"{scheme} {token}"}, checks=checks)

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, names what it holds, and what it shows can be tried out."""
+"""The OpenAPI document is valid, names everything in it, and its examples can be tried out."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from memory.types import system_access
 from tests.answer_contract import list_faults
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# Errors of commands, which no route answers.
+# Errors of commands, which no route returns.
 OF_COMMANDS = (AuditBroken, BackupError)
 
 
 @pytest.fixture(scope="module")
 def document():
-    """Every route, of ours and of other makers'."""
+    """Return the document of every route, including other vendors' APIs."""
     return orjson.loads(orjson.dumps(build_whole()))
 
 
 @pytest.fixture
 def demo(make_tenant):
-    """A key of the demo namespace, which holds its conversations."""
+    """Return a key of the demo namespace, with its conversations."""
     tenant = make_tenant(NAMESPACE)
     seed_demo_namespace(system_access("tests"), namespace=NAMESPACE, now=timezone.now())
     return tenant
@@ -124,7 +124,7 @@ def test_every_operation_has_a_name_a_summary_and_answers_in_json_or_as_a_stream
 
 def test_listings_are_objects_as_they_are_sent(document):
     for method, path, operation in operations(document):
-        # mem0's clients expect what its API sends.
+        # mem0's clients expect the answers of mem0's API.
         if MEM0.name in operation["tags"]:
             continue
         for _, answer in successes(operation):
@@ -200,7 +200,7 @@ def test_the_routes_of_another_api_describe_its_errors(document):
 
 
 def shown(document) -> dict[str, tuple[str, str, dict]]:
-    """The examples of the document by operation and name: method, path and body."""
+    """Return the examples of the document by operation and name: method, path and body."""
     return {
         f"{operation['operationId']}: {name}": (method, path, example["value"])
         for method, path, operation in operations(document)
@@ -215,7 +215,7 @@ def test_every_example_is_shown(document):
     assert namespace["example"] == NAMESPACE
 
 
-# Without a language model there is nothing to complete.
+# Completions need a language model.
 TRIED = sorted(name for name in shown(orjson.loads(orjson.dumps(build_whole()))) if "chat_completions" not in name)
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL itself holds a request to its namespaces: what the code forgot to filter returns and changes nothing."""
+"""PostgreSQL itself limits a request to its namespaces: without a filter it does not return or change others' rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TENANTS = [
     for model in apps.get_app_config("memory").get_models()
     if isinstance(model._default_manager.none(), ScopedQuerySet) or model is NamespaceStat
 ]
-# Events are only added.
+# Events are never changed.
 UNCHANGING = {"AuditLog"}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,14 +43,14 @@ def each_model() -> Any:
 
 
 def count(table: str) -> int:
-    """What somebody sees who has forgotten every condition."""
+    """Return how many rows a query without any condition sees."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {table}")
         return int(cursor.fetchone()[0])
 
 
 def value_for(column: str, kind: str, number: int) -> str:
-    """A value of the column's type, as SQL."""
+    """Return a value of the column's type, as SQL."""
     if kind.endswith("[]"):
         return "'{}'"
     if column == "end":
@@ -74,7 +74,7 @@ def value_for(column: str, kind: str, number: int) -> str:
 
 
 def insert(model: type[models.Model], namespace_id: int, number: int = 1) -> None:
-    """A row of the namespace with made-up values; what they refer to is not looked up."""
+    """Insert a row of the namespace with made-up values, without checking what they refer to."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(
@@ -85,7 +85,8 @@ def insert(model: type[models.Model], namespace_id: int, number: int = 1) -> Non
         )
         columns = {f'"{name}"': value_for(name, kind, number) for name, kind in cursor.fetchall()}
         names, values = ", ".join(columns), ", ".join(columns.values())
-        # The login may leave foreign keys unchecked; the roles may not, and are refused before.
+        # The login may leave foreign keys unchecked. The roles may not, but their rows are refused before keys are
+        # checked.
         cursor.execute(
             "SELECT set_config('session_replication_role', 'replica', true) WHERE current_user = session_user"
         )
@@ -179,7 +180,7 @@ def test_a_request_owns_no_table(db, change: str):
 
 
 def forget_the_filter(monkeypatch: pytest.MonkeyPatch, where: str, seen: list[int]) -> None:
-    """Has a service look at every memory there is, before it does its work."""
+    """Let a service look at every memory in the database before it does its work."""
     module, _, name = where.rpartition(".")
     plain = getattr(importlib.import_module(module), name)
 
@@ -237,7 +238,7 @@ _counted: list[int] = []
 
 
 def count_memories(*, now: datetime) -> None:
-    """Counts what a job sees."""
+    """Record the number of memories that a job sees."""
     _counted.append(count("memory_memory"))
 
 
@@ -307,7 +308,7 @@ def test_an_answer_that_is_made_while_it_is_sent_keeps_its_reach():
 
 
 def test_the_condition_costs_a_query_nothing_for_each_row(two: tuple[int, int]):
-    """It is looked at once, and the index is searched as without it."""
+    """PostgreSQL evaluates the condition once, and searches the index as it does without it."""
     with reach.within(two[0]), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(
@@ -323,7 +324,7 @@ def test_the_condition_costs_a_query_nothing_for_each_row(two: tuple[int, int]):
 
 @pytest.fixture
 def plain_owner(db: None) -> Iterator[psycopg.Connection[Any]]:
-    """A database with two tables, and its owner, who may do nothing else."""
+    """Make a database with two tables and an owner that has no other rights."""
     parameters = {**connection.get_connection_params(), "dbname": "postgres"}
     known = {name: parameters[name] for name in ("host", "port", "user", "password", "dbname") if parameters.get(name)}
     name = f"memos_owner_{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""A query of tenants' rows names a namespace, or it is refused: what somebody forgot leaks nothing."""
+"""Queries of tenants' rows that name no namespace are refused, so that a forgotten condition leaks nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPED = [
     for model in apps.get_app_config("memory").get_models()
     if isinstance(model._default_manager.none(), ScopedQuerySet)
 ]
-# What Django does with a queryset, each of which asks the database.
+# Uses of a queryset that query the database.
 WAYS: dict[str, Callable[[Any], Any]] = {
     "list": list,
     "first": lambda rows: rows.first(),
@@ -58,7 +58,7 @@ CHANGES = ("update", "delete", "raw delete")
 
 @pytest.fixture
 def nobodys(db) -> Scope:
-    """A namespace without rows."""
+    """Return a namespace without rows."""
     return Scope(Namespace.objects.create(name="nobodys").pk, "nobodys", "test")
 
 
@@ -140,7 +140,7 @@ def test_a_subquery_names_the_namespace_of_its_rows(nobodys):
 
 
 def test_rows_are_made_and_found_by_what_django_does_itself(alice, remember):
-    """Saving, refreshing, related rows, deleting with what hangs on it, and dumping need no scope said twice."""
+    """Saving, refreshing, related rows, cascading deletes and dumps do not need the scope a second time."""
     memory_id = remember(alice, "hello")
     memory = Memory.objects.in_scope(alice.scope).get()
     namespace = Namespace.objects.get(pk=alice.scope.namespace_id)

@@ -1,5 +1,5 @@
-"""The tables of the index and of the audit are written in one place, by SQL or by Django; whose SQL reads memories is
-named here."""
+"""One module writes the tables of the index and of the audit, by SQL or by Django; modules whose SQL reads memories are
+listed here."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memory.services.erasure.holders import HOLDERS
 from tests.contracts.test_writes import ROOT, sources
 
 INDEX, AUDIT = ("memory/services/index/", "memory/models/queries/index"), ("memory/audit.py",)
-# Vectors, postings, counters and counts of common terms; which model is in use is the index's own business, too.
+# Vectors, postings, counters and counts of common terms; which model is in use also concerns the index alone.
 OWNERS = {
     model._meta.db_table: INDEX
     for model in apps.get_app_config("memory").get_models()
     if model.__module__ in (search.__name__, large.__name__)
 } | {"memory_namespacestat": INDEX, "memory_auditlog": AUDIT}
-# Those that write memories by SQL: the rest changes a row that it has locked, through Django.
+# Modules that write memories by SQL. Others change rows that they have locked, through Django.
 MEMORY_WRITERS = {
     "memory/models/queries/index.py": "deletes memories with their postings and counts; stores missing vectors",
     "memory/models/queries/retention.py": "rates a batch, and only what differs",
@@ -70,7 +70,7 @@ TABLES = {model.__name__: model._meta.db_table for model in apps.get_app_config(
 
 
 def written_tables(tree: ast.AST) -> set[str]:
-    """The tables that a module writes, by SQL or through `Model.objects` (of a queryset kept in a variable: not)."""
+    """Return the tables that a module writes, by SQL or through `Model.objects`; querysets in variables are missed."""
     found = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
@@ -81,7 +81,7 @@ def written_tables(tree: ast.AST) -> set[str]:
 
 
 def read_tables(tree: ast.AST) -> set[str]:
-    """The tables that the SQL of a module reads."""
+    """Return the tables that the SQL of a module reads."""
     return {table for text in _texts(tree) for table in READ.findall(text)}
 
 
@@ -91,7 +91,7 @@ def _texts(tree: ast.AST) -> list[str]:
 
 @dataclass(frozen=True)
 class Module:
-    """The tables of each way that a module's code has with them."""
+    """The tables that a module's code uses, by the way it uses them."""
 
     written: set[str]
     written_by_sql: set[str]
@@ -100,7 +100,7 @@ class Module:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Module]:
-    """Maps paths to modules, without migrations and the models themselves."""
+    """Return all modules by their paths, without migrations and the models themselves."""
     found = {}
     for path in sources():
         if path.startswith("memory/models/queries/") or not path.startswith(("memory/migrations/", "memory/models/")):
@@ -122,7 +122,7 @@ def test_the_index_and_the_audit_are_written_in_one_place_each(modules):
 
 
 def test_erasures_have_the_index_clear_its_tables():
-    """Holders are made of tables' names, which the reading above does not see."""
+    """Holders contain the names of tables, which `written_tables` cannot see."""
     ways = {holder.name: [holder.clear, holder.sweep] for holder in HOLDERS if holder.name in OWNERS}
     own = [name for name, both in ways.items() if any(_is_statement(way) for way in both)]
 
@@ -132,7 +132,7 @@ def test_erasures_have_the_index_clear_its_tables():
 
 
 def _is_statement(way: object) -> bool:
-    """Whether a holder is cleared by a statement of `holders`, and not by a function."""
+    """Return whether a holder is cleared by a statement of `holders` instead of a function."""
     return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_clear_with.")
 
 

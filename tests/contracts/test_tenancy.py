@@ -1,4 +1,4 @@
-"""Rows of a tenant carry its namespace, which leads the keys; and no query set leaves it by accident."""
+"""A tenant's rows have its namespace, which comes first in the keys, and no query set leaves it by accident."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.models import AuditLog, Memory
 from memory.models.scoped import ScopedQuerySet
 from memory.types import Access
 
-# Registries: few rows, shared by tenants or about who may reach them.
+# Registries: they have few rows, which tenants share or which define what tenants may reach.
 SHARED = {"memory_procedure", "memory_apikey_namespaces"}
 
 

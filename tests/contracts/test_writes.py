@@ -1,4 +1,4 @@
-"""Only services, the audit, the ledger and models write rows of the domain; what else writes is named here."""
+"""Only services, the audit, the ledger and models write rows of the domain; any other writer is listed here."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITERS = ("memory/services/", "memory/models/", "memory/audit.py", "memory/ledger.py", "memory/migrations/")
-# What belongs to no tenant: the clock's own table, a key's last use, and what the console keeps for its staff.
+# Tables without a tenant: the schedules' own table, a key's last use, and the console's data of its staff.
 OWN_TABLES = {
     "memory/api/authentication.py": {"update"},
-    # Reads several statements as one snapshot.
+    # The module reads with several statements from one snapshot.
     "memory/retrieval/columns/load.py": {"atomic"},
-    # A word list, into a file.
+    # The module saves a word list into a file.
     "memory/providers/name_lists.py": {"save"},
     "memory/schedules.py": {"delete", "update_or_create"},
     "ops/admin/lists.py": {"atomic"},
@@ -34,7 +34,7 @@ def sources() -> list[str]:
 
 
 def writes(tree: ast.AST) -> set[str]:
-    """The methods by which a module writes rows, and `sql` for a statement of its own that does."""
+    """Return the methods by which a module writes rows, and `sql` if a statement in it does."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
@@ -46,8 +46,10 @@ def writes(tree: ast.AST) -> set[str]:
 
 
 def _is_of_rows(call: ast.Call) -> bool:
-    """Whether a method of these names is one of a model, a queryset or the transaction: dictionaries, sets, hashes and
-    clients of other servers have some of them too."""
+    """Return whether a call with such a name is on a model, a queryset or the transaction.
+
+    Dictionaries, sets, hashes and clients of other servers have methods of the same names.
+    """
     assert isinstance(call.func, ast.Attribute)
     name, target = call.func.attr, call.func.value
     if name == "atomic":

@@ -1,4 +1,4 @@
-"""Workers of a real cluster on the tests' database, to be killed while they carry a job out."""
+"""Workers of a real cluster on the tests' database, which a test kills while they carry out a job."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Cluster:
         self.process = self._started()
 
     def start_again(self) -> None:
-        """As who watches the worker does when it has ended; fails when it does not end.
+        """Start the worker again as its supervisor does. Fails if the former one does not end.
 
-        The jobs of the ended one are due at once, as after their heartbeat has been missed.
+        The jobs of the former worker become due at once, as after a missed heartbeat.
         """
         self.process.wait(20)
         lost = timezone.now() - timedelta(hours=1)
@@ -73,7 +73,7 @@ class Cluster:
         )
 
     def kill(self) -> None:
-        """kill -9 of the whole cluster, so that nobody takes over."""
+        """Kill the whole cluster with SIGKILL, so that no process takes over."""
         _kill(self._everyone())
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 @contextmanager
 def waiting_model() -> Iterator[tuple[Endpoint, threading.Event]]:
-    """A language model that keeps everyone waiting until the event is set; then it answers nonsense."""
+    """Start a language model that makes everyone wait until the event is set, and then answers nonsense."""
     may_answer = threading.Event()
 
     def answer(_: dict[str, Any]) -> tuple[int, Any]:
@@ -113,12 +113,12 @@ def waiting_model() -> Iterator[tuple[Endpoint, threading.Event]]:
 
 
 def worker_of(cluster: Cluster, endpoint: Endpoint) -> psutil.Process:
-    """The process that waits for the language model."""
+    """Return the process that is waiting for the language model."""
     port = int(endpoint.url.split(":")[2].split("/")[0])
 
     def asking() -> psutil.Process | None:
         for process in cluster.process.children(recursive=True):
-            # One that has ended since it was listed asks nothing any more.
+            # A process that has ended since it was listed makes no more requests.
             with suppress(psutil.NoSuchProcess):
                 if any(link.raddr and link.raddr.port == port for link in process.net_connections("tcp")):
                     return process

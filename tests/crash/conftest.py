@@ -10,7 +10,7 @@ from tests.crash.server import Server
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A running server in a path with a space."""
+    """Start a server in a folder whose path contains a space."""
     folder: Path = tmp_path_factory.mktemp("crash") / "a data folder"
     running = Server(folder)
     running.start()

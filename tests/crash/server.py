@@ -1,4 +1,4 @@
-"""A whole MemOS as `make run` starts it, on a folder and port of its own, to be killed in parts."""
+"""A complete MemOS as `make run` starts it, on a separate folder and port, whose parts can be killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENVIRONMENT = {
 
 
 class Server:
-    """Start it, talk to it, kill parts of it by force."""
+    """A server that a test can start, query and partly kill."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Server:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
-        """Starts everything and returns what it printed."""
+        """Start everything and return the output."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "memos_site.run"],
             cwd=ROOT,
@@ -64,7 +64,7 @@ class Server:
         raise AssertionError("the server did not start:\n" + "".join(lines))
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Ctrl-C, and the exit status."""
+        """Press Ctrl-C, and return the exit status."""
         assert self._process is not None
         self._process.send_signal(number)
         status = self._process.wait(60)
@@ -81,7 +81,7 @@ class Server:
         return psutil.Process(self._process.pid)
 
     def part(self, words: str) -> psutil.Process:
-        """The process below the supervisor, next to it first, whose command line has `words` in it."""
+        """Return the process below the supervisor that is closest to it and has `words` in its command line."""
         below = self.supervisor.children(recursive=True)
         for child in below:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -90,7 +90,7 @@ class Server:
         raise AssertionError(f"no {words} below the supervisor")
 
     def kill(self, words: str) -> None:
-        """kill -9 of one part; waits until the supervisor has put another in its place."""
+        """Kill one part with kill -9, and wait until the supervisor has replaced it."""
         victim = self.part(words)
         victim.kill()
         deadline = time.monotonic() + 30
@@ -104,7 +104,7 @@ class Server:
         raise AssertionError(f"{words} was not started again")
 
     def call(self, path: str, body: Any = None, **headers: str) -> Any:
-        """Send one request; raises OSError when it is not answered with 2xx or the answer breaks off."""
+        """Send one request; raise OSError if its status is not 2xx or the answer breaks off."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
             data=None if body is None else json.dumps(body).encode(),
@@ -118,7 +118,7 @@ class Server:
             raise ConnectionError(f"the answer to {path} broke off: {error!r}") from error
 
     def patient_call(self, path: str, body: Any = None, *, seconds: float = 30, **headers: str) -> Any:
-        """`call`, repeated until it is answered."""
+        """Repeat `call` until it is answered."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -129,7 +129,7 @@ class Server:
                 time.sleep(0.2)
 
     def manage(self, *arguments: str) -> str:
-        """A management command against this server."""
+        """Run a management command against this server."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -144,7 +144,7 @@ class Server:
 
 
 def wait_for(condition: Any, *, seconds: float = 180, what: str) -> Any:
-    """The first true value of `condition()`; fails after `seconds`."""
+    """Return the first true value of `condition()`, and fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if value := condition():

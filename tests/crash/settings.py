@@ -1,4 +1,4 @@
-"""The settings of MemOS, with waits and attempts that a test of a kill can outlast."""
+"""The settings of MemOS, with delays and attempts short enough for a test that kills processes."""
 
 import os
 

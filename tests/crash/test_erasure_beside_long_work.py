@@ -1,4 +1,4 @@
-"""An erasure begins and ends while the workers of short and of long jobs are held; health says so when none begins."""
+"""Erasures run while the workers of short and of long jobs are blocked; health reports if none runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HELD = 3_700
 
 
 def wait_for_the_test(namespace_id: int, number: int, *, now: datetime) -> None:
-    """Ends when the test has let go."""
+    """Wait for the test, then end."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", [_HELD, _HELD])
 
@@ -38,7 +38,7 @@ KIND = Kind(f"{__name__}.{wait_for_the_test.__name__}")
 
 @contextmanager
 def held_workers(namespace_id: int) -> Iterator[list[Job]]:
-    """Jobs that keep the worker of the short and the worker of the long jobs until the end, and more behind them."""
+    """Queue jobs that occupy the workers of the short and of the long jobs until the end, and more jobs behind them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [_HELD])
         try:

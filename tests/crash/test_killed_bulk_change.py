@@ -1,4 +1,4 @@
-"""kill -9 of the worker in the middle of a change of many memories: it goes on, and each is counted once."""
+"""kill -9 of the worker in the middle of a change of many memories: the change goes on and counts each memory once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of a worker, and of one of its processes, while jobs of every priority wait: all of them are done."""
+"""kill -9 of a worker or of one of its processes while jobs of every priority wait: all of the jobs are done."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_whoever_is_killed_no_job_of_any_priority_is_lost(alice, bob, cluster):
         return jobs.filter(state=JobState.DONE).count() >= count
 
     wait_for(lambda: done(total // 6), what="a part of the jobs")
-    # The one that takes messages from the queue, and then all.
+    # First kill the process that takes messages from the queue, then all of them.
     cluster.process.children(recursive=True)[-1].kill()
     cluster.start_again()
     reached = jobs.filter(state=JobState.DONE).count()

@@ -1,4 +1,4 @@
-"""kill -9 of the worker in the middle of a dump and of a load: both end, nothing twice, no file left."""
+"""kill -9 of the worker in the middle of a dump and of a load: both finish, do nothing twice, and leave no file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = datetime(2026, 5, 8, tzinfo=UTC)
 
 
 def spooled(folder: Path) -> list[Path]:
-    """Files of cubes that a worker has on the disk."""
+    """Return the files of cubes that a worker has on disk."""
     return [path for path in folder.glob("memos-spool-*/cube") if path.stat().st_size > 0]
 
 

@@ -22,7 +22,7 @@ def test_what_was_committed_is_delivered_after_a_kill_perhaps_twice_under_one_id
 
         receiver.answer = keep_waiting
         made = alice.post("/v1/webhooks", {"namespace": "alice", "url": receiver.url()}).json()
-        # Committed while there is no worker at all.
+        # The change is committed while there is no worker.
         first = remember(alice, "The ferry leaves at nine.")
         cluster = Cluster(tmp_path / "cluster.log", MEMOS_WEBHOOK_PRIVATE="1")
         try:
@@ -30,7 +30,7 @@ def test_what_was_committed_is_delivered_after_a_kill_perhaps_twice_under_one_id
             cluster.kill()
             second = remember(alice, "The ferry leaves at ten.")
             receiver.answer = lambda _: (204, {}, b"")
-            # As when the lease of the killed process is over.
+            # This is the state after the lease of the killed process has expired.
             Webhook.objects.across_namespaces().update(leased_until=None)
             cluster.start_again()
 

@@ -1,4 +1,4 @@
-"""kill -9 of the worker in the middle of an import: it goes on, and each turn comes once and is counted once."""
+"""kill -9 of the worker in the middle of an import: the import continues, and stores and counts each turn once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of the process that carries a job out, in a real cluster: the job goes on, or is failed with its input."""
+"""kill -9 of the process that carries out a job in a real cluster: the job continues, or fails and keeps its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of each part under load: what was acknowledged is there, and every job runs to its end."""
+"""kill -9 of each part under load: acknowledged turns are stored, and every job runs to its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.server import Server, wait_for
 
-# Each with the words of its command line.
+# Each part with words of its command line.
 PARTS = {
     "web": "granian",
     "web process": "worker-1",
@@ -26,7 +26,7 @@ def turn(namespace: str, number: int, session: str = "s") -> dict[str, object]:
 
 
 class Load:
-    """Clients that ingest until stopped and remember which turns were acknowledged."""
+    """Clients that ingest until they are stopped, and remember the acknowledged turns."""
 
     def __init__(self, server: Server, namespace: str, clients: int = 3) -> None:
         self.acknowledged: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Load:
 
 
 def memories(server: Server, namespace: str) -> dict[str, int]:
-    """{memory id: metadata.number} of everything that the namespace holds."""
+    """Return {memory id: metadata.number} of all memories in the namespace."""
     listed = server.manage(
         "shell",
         "--no-imports",
@@ -135,7 +135,7 @@ def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
         rows = server.patient_call(f"/v1/ops/condensations?namespace={namespace}&limit=200")["condensations"]
         newest: dict[str, int] = {}
         for row in rows:
-            # One that is written anew, for what it rests on has changed, reaches no further.
+            # A card that is rewritten because its sources changed covers no further turns.
             last = row["trigger_details"].get("to_turn", 0)
             newest[row["session_id"]] = max(newest.get(row["session_id"], 0), last)
         return newest

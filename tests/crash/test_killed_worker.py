@@ -1,4 +1,4 @@
-"""kill -9 of each process of an idle worker: the jobs that come afterwards are done, and nobody is left behind."""
+"""SIGKILL of each process of an idle worker: later jobs are done, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.crash.test_killed_parts import turn
 
 
 def summarised(server: Server, namespace: str) -> bool:
-    """Asks for a summary of a new session and waits for it."""
+    """Ask for a summary of a new session and wait for it."""
     items = [turn(namespace, number) for number in range(40)]
     server.patient_call("/v1/ingest/batch", {"items": items})
     rows = wait_for(
@@ -37,7 +37,7 @@ def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, c
 def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, part):
     cluster = Cluster(tmp_path / "cluster.log")
     try:
-        # Of each of four clusters the guard, and the worker, the pusher and the monitor that it starts.
+        # Each of four clusters has a guard, which starts the worker, the pusher and the monitor.
         wait_for(lambda: len(cluster.process.children(recursive=True)) >= 16, what="all of the workers")
         guard = cluster.process.children()[0]
         below = cluster.process.children(recursive=True)

@@ -1,4 +1,4 @@
-"""`make run` itself: first start, restart, two side by side, Ctrl-C, kill -9 of the supervisor."""
+"""`make run`: first start, restart, two servers side by side, Ctrl-C, kill -9 of the supervisor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.crash.server import ROOT, Server, wait_for
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Processes that still work for `folder`."""
+    """List the processes that still work for `folder`."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "environ"]):
         environ = process.info["environ"] or {}
@@ -36,7 +36,7 @@ def test_a_first_start_shows_login_and_key_and_a_restart_keeps_the_data(tmp_path
         {"namespace": "mine", "session_id": "s", "role": "user", "text": "The spare key hangs in the shed."},
     )["memory_id"]
 
-    # A second one beside it needs another folder and port.
+    # A second server needs another folder and port.
     beside = Server(tmp_path / "other", MEMOS_DEMO="0")
     assert '"namespace": "demo"' not in beside.start()
     assert beside.call("/v1/ops/stats")["total_memories"] == 0
@@ -57,7 +57,7 @@ def test_a_first_start_shows_login_and_key_and_a_restart_keeps_the_data(tmp_path
     assert "mos_" not in again.replace("$MEMOS_API_KEY", "")
     found = server.call("/v1/query", {"namespace": "mine", "session_id": "s", "query": "Where is the spare key?"})
     assert [chunk["id"] for chunk in found["raw_chunks"]] == [kept]
-    # The window survives too: Valkey writes what it is told to a file.
+    # The window survives too, because Valkey persists its data.
     assert [message["memory_id"] for message in found["context_pack"]["working_memory"]["l1_window"]] == [kept]
 
     server.supervisor.kill()

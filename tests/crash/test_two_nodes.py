@@ -1,4 +1,4 @@
-"""Two nodes, each with a web server and a worker of its own, on one PostgreSQL and one Valkey."""
+"""Two nodes, each with a web server and a worker, on one PostgreSQL and one Valkey."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRETS = {
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """The first has the servers that both use."""
+    """Start two nodes; the first one runs the servers that both use."""
     folder = tmp_path_factory.mktemp("nodes")
     first = Server(folder / "first", **SECRETS)
     first.start()
@@ -82,7 +82,7 @@ def test_what_one_node_knows_of_a_policy_and_of_a_key_changes_with_the_other(nod
         written = turn("governed", 1) | {"text": "Write to kiln@example.com about the crate in hall 3."}
         return str(node.call("/v1/ingest", written)["verdict"])
 
-    # Both have read the policy that is about to change.
+    # Both nodes have read the policy that is about to change.
     assert [verdict(node) for node in nodes] == ["accept", "accept"]
     request = urllib.request.Request(
         f"http://127.0.0.1:{first.port}/v1/policy",
@@ -92,7 +92,7 @@ def test_what_one_node_knows_of_a_policy_and_of_a_key_changes_with_the_other(nod
     )
     urllib.request.urlopen(request, timeout=20).close()
     for node in nodes:
-        # Whichever of a node's processes answers.
+        # Any of a node's processes may answer.
         wait_for(
             lambda node=node: {verdict(node) for _ in range(8)} == {"quarantine"}, what="the new policy", seconds=20
         )
@@ -115,7 +115,7 @@ def test_a_key_has_one_limit_at_all_nodes(nodes):
     key = nodes[0].manage("issue_api_key", "limited", "--all-namespaces", "--requests-per-minute", "10")
     token = key.strip().splitlines()[-1]
     statuses = []
-    # A minute that ends meanwhile would begin a new count.
+    # If a minute ended meanwhile, a new count would begin.
     time.sleep(max(0.0, 60 - time.time() % 60 + 0.2) if time.time() % 60 > 45 else 0)
     for node, number in zip(itertools.cycle(nodes), range(24), strict=False):
         try:
@@ -146,7 +146,7 @@ def test_who_signed_in_at_one_node_is_known_at_the_other(nodes):
         headers={"Referer": f"http://127.0.0.1:{first.port}/admin/login/"},
     )
     browser.open(login, timeout=20).close()
-    # Cookies know no ports: the browser takes them to the other node.
+    # Cookies ignore ports, so the browser takes them to the other node.
     with browser.open(f"http://127.0.0.1:{second.port}/ops/account/", timeout=20) as page:
         assert page.url.endswith("/ops/account/")
 
@@ -183,7 +183,7 @@ def test_what_runs_by_the_clock_runs_once_for_all_nodes(nodes):
 
 
 class Balancer:
-    """Sends each request to the next node that takes requests, as a load balancer does that drains nodes."""
+    """A load balancer that drains nodes: it sends each request to the next node that accepts requests."""
 
     def __init__(self, nodes: tuple[Server, Server]) -> None:
         self.failed: list[str] = []

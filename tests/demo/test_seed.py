@@ -143,7 +143,7 @@ def given_to_the_demo() -> None:
 
 
 def shared(namespace_id: int) -> list[Procedure]:
-    """The demo's prompt and tools as they were before they were the demo's own."""
+    """Turn the demo's prompt and tools back into shared ones, as they once were."""
     rows = demo_procedures(namespace_id)
     for row in rows:
         row.namespace = None

@@ -1,4 +1,4 @@
-"""Compose files as `docker compose` would read them, without an engine."""
+"""Reads Compose files as `docker compose` does, without an engine."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "docker-compose.yml"
 PANEL = ROOT / "docker-compose.1panel.yml"
-# Laid over MAIN, for developing.
+# The file that is merged over MAIN for development.
 DEV = ROOT / "docker-compose.dev.yml"
 FILES = (MAIN, PANEL)
 
-# `$$`, `${NAME}`, `${NAME:-default}`; any other use of `$` matches with every group empty and is refused.
+# `$$`, `${NAME}`, `${NAME:-default}`. Any other use of `$` matches with every group empty, and is refused.
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}$]*))?\}|)")
 
 
 def load(path: Path, environment: dict[str, str] | None = None) -> dict[str, Any]:
-    """The file with its variables filled in from `environment` or their defaults."""
+    """Return the file with its variables filled in from `environment` or their defaults."""
     return _interpolate(yaml.safe_load(path.read_text(encoding="utf-8")), environment or {})
 
 
 def variables(path: Path) -> set[str]:
-    """The names that the file interpolates."""
+    """Return the names of the variables in the file."""
     return {match["name"] for text in _texts(_parsed(path)) for match in _VARIABLE.finditer(text) if match["name"]}
 
 
 def texts(path: Path) -> list[str]:
-    """Every key and value, as written."""
+    """Return every key and value as it is written."""
     return _texts(_parsed(path))
 
 
@@ -39,12 +39,12 @@ def services(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def environment(service: dict[str, Any]) -> dict[str, str | None]:
-    """None stands for a name that is passed on when it is set outside."""
+    """None stands for a variable that is passed through if it is set outside."""
     return service.get("environment") or {}
 
 
 def mounts(service: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """(source, target, mode) of each mount."""
+    """Return (source, target, mode) of each mount."""
     split = [mount.split(":") for mount in service.get("volumes", [])]
     return [(parts[0], parts[1], parts[2] if len(parts) > 2 else "rw") for parts in split]
 

@@ -1,4 +1,4 @@
-"""The way past one machine: keys have the namespace, and each statement of the hot routes names it."""
+"""Scaling beyond one machine: keys contain the namespace, and each statement of the hot routes names it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = (
     "The archive key is under the mat.",
 )
 _EXPLAINABLE = re.compile(r"\s*(?:/\*.*?\*/\s*)?(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\b", re.IGNORECASE)
-# Of a join that is no more than this, PostgreSQL makes a condition of each of its tables.
+# PostgreSQL turns such a join into a condition on each of its tables.
 _NAMES_NAMESPACE = re.compile(r"\bnamespace_id = |= (?:\w+\.)?namespace_id\b")
 _CONDITIONS = ("Index Cond", "Recheck Cond", "Filter")
 _JOINS = ("Hash Cond", "Merge Cond", "Join Filter")
@@ -47,7 +47,7 @@ _JOINS = ("Hash Cond", "Merge Cond", "Join Filter")
 
 @pytest.fixture
 def opened() -> Iterator[None]:
-    """This process holds what it is asked for."""
+    """This process loads the columns of namespaces that it is queried for."""
     store.open_store()
     yield
     store.close_store()
@@ -55,7 +55,7 @@ def opened() -> Iterator[None]:
 
 @pytest.fixture
 def fill(opened: None, make_tenant: Callable[..., Tenant], remember: Callable[..., str]) -> Callable[[str], Tenant]:
-    """Makes a tenant with memories, a document and what the worker makes of them."""
+    """Return a function that makes a tenant with memories, a document and the results of the worker's jobs."""
 
     def make(name: str) -> Tenant:
         tenant = make_tenant(name)
@@ -70,9 +70,11 @@ def fill(opened: None, make_tenant: Callable[..., Tenant], remember: Callable[..
 
 
 def list_unbound(plan: dict[str, Any], spread: frozenset[str], above: str = "") -> Iterator[str]:
-    """The scans of a plan that look into a table of tenants without a condition on the namespace: in the scan, in the
-    bitmap below it, or in a join above it (`above`), which Citus carries out where the namespace is. A subplan that is
-    hashed is looked up by all that it returns."""
+    """List a plan's scans of tenants' tables that have no condition on the namespace.
+
+    The condition may be in the scan, in the bitmap below it, or in a join above it (`above`), which Citus carries out
+    where the namespace is. A hashed subplan is looked up by everything that it returns.
+    """
     conditions = " ".join(plan.get(name, "") for name in _CONDITIONS)
     below = plan.get("Plans", [])
     if plan.get("Relation Name") in spread and plan["Node Type"].endswith("Scan"):
@@ -88,9 +90,9 @@ def list_unbound(plan: dict[str, Any], spread: frozenset[str], above: str = "") 
 
 @contextmanager
 def watch(spread: frozenset[str]) -> Iterator[dict[str, list[str]]]:
-    """Inside, each statement about tables of tenants is planned first; yields each with its unbound scans.
+    """Plan each statement about tenants' tables before it runs, and yield the statements with their unbound scans.
 
-    It is planned as a role that no policy holds: the condition must be in the statement.
+    The statement is planned as a role without policies, so the condition must be in the statement.
     """
     planned: dict[str, list[str]] = {}
 
@@ -164,7 +166,7 @@ def ask(tenant: Tenant) -> None:
 
 
 def query(tenant: Tenant) -> None:
-    """By SQL, and by the columns once these are loaded in the background."""
+    """Query by SQL, and by the columns once these were loaded in the background."""
     for _ in range(2):
         send(
             tenant,
@@ -207,9 +209,9 @@ def change_memory(tenant: Tenant) -> None:
 
 
 def work(tenant: Tenant, kind: str) -> None:
-    """Does what the worker would."""
+    """Carry out the queued jobs of the kind, as the worker would."""
     for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
-        # As `run_job`, which reads the row again by its id alone.
+        # Like `run_job`, this reads the row again by its id alone.
         runner._run(runner._begin(job, timezone.now()))
 
 
@@ -270,7 +272,7 @@ NOT_HOT = {
 
 
 def list_operations() -> dict[str, re.Pattern[str]]:
-    """The hot operations of the API, and what their requests look like."""
+    """List the API's hot operations, with a pattern for their requests."""
     found = {}
     for path, operations in SchemaGenerator().get_schema(request=None, public=True)["paths"].items():
         for method, operation in operations.items():
@@ -286,7 +288,7 @@ ROUTES = (
 
 
 def test_each_statement_of_a_hot_route_names_its_namespace(fill):
-    """Each operation of these parts of the API is sent, so that a new one is looked at."""
+    """Requests are sent to each operation in these parts of the API, so the test also checks new ones."""
     with open_connection().connection.cursor() as cursor:
         spread = frozenset(tables.list_spread(cursor))
         assert tables.list_unspreadable(cursor, [*spread]) == []

@@ -38,26 +38,27 @@ from memos_site.embedded import POSTGRES_OPTIONS
 from memos_site.embedded.postgres import MOST_BUFFERS
 
 DECLARED = {setting.name: setting for setting in settings.env.declared}
-# Read by one command rather than by the settings.
+# One command reads this variable, not the settings.
 COMMAND_ONLY = {"MEMOS_ADMIN_PASSWORD"}
-# Read by the PostgreSQL image; POSTGRES_HOST by deploy/make_secrets.py.
+# The PostgreSQL image reads these, and deploy/make_secrets.py reads POSTGRES_HOST.
 POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POSTGRES_HOST"}
-# Read by deploy/make_secrets.py.
+# deploy/make_secrets.py reads these.
 SECRETS_ONLY = {"BACKUP_FOLDER", "ACTIVATION_FOLDER"}
-# Read by the compose file itself.
+# The compose file itself reads these.
 EXTRAS = {"WITH_DOCUMENTS", "WITH_TELEMETRY", "WITH_ACTIVATION", "WITH_TRAIN"}
 COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_CPUS", "MEMOS_VERSION", "PIP_INDEX_URL", *EXTRAS}
-# Fixed by the image, given to the service `secrets`, or never on where others reach the server.
+# Settings that the image fixes, that the service `secrets` receives, or that are never on where others reach the
+# server.
 NOT_PASSED = {
     *("MEMOS_DATA_DIR", "MEMOS_HOST", "MEMOS_PORT", "MEMOS_MODEL_DIR"),
     *("MEMOS_SECRET_KEY", "DATABASE_URL", "MEMOS_HF_PYTHON"),
     *("MEMOS_DEBUG", "MEMOS_ANONYMOUS"),
 }
-# Of PostgreSQL as `make run` starts it, on one small machine.
+# Options of PostgreSQL as `make run` starts it, on one small machine.
 OF_THE_EMBEDDED_ONE = {"listen_addresses", "log_min_messages", "io_workers", "max_logical_replication_workers"}
 ONE_SHOT = {"secrets", "migrate"}
 WORKER = ["python", "manage.py", "qcluster", "--name"]
-# Short jobs have the name that the only worker had before, so that Compose puts theirs in its place.
+# The worker for short jobs has the name of the former single worker, so Compose puts the new one in its place.
 WORKERS = {
     "worker" if cluster == JobPriority.NORMAL.label else f"worker-{cluster}": cluster
     for cluster in (*(priority.label for priority in CLUSTERS), WEBHOOKS)
@@ -143,9 +144,9 @@ def test_the_secrets_that_are_read_are_made_and_mounted(path: Path, tmp_path: Pa
     _make_secrets(roles["secrets"], tmp_path)
     (store, folder, mode), backups, activation = mounts(roles["secrets"])
     assert mode == "rw"
-    # Who runs MemOS may write there: the ledger of erasures must be kept.
+    # The user that runs MemOS must be able to write there, for the ledger of erasures.
     assert backups[1:] == (environment(roles["secrets"])["BACKUP_FOLDER"], "rw")
-    # Nothing else of a container is written to: without the volume there are no activation caches.
+    # Nothing else in a container is writable: without the volume there are no activation caches.
     assert activation[1:] == (environment(roles["secrets"])["ACTIVATION_FOLDER"], "rw")
     for name in MEMOS:
         assert backups in mounts(roles[name])
@@ -161,7 +162,7 @@ def test_the_secrets_that_are_read_are_made_and_mounted(path: Path, tmp_path: Pa
 
 @both
 def test_the_services_start_with_what_the_first_start_made(path: Path, tmp_path: Path) -> None:
-    """The settings as `web` sees them: the made secrets, and the host names of this very file."""
+    """The settings are those that `web` sees: the generated secrets, and the host names in this very file."""
     roles = by_role(path)
     _make_secrets(roles["secrets"], tmp_path)
     folder = mounts(roles["secrets"])[0][1]
@@ -231,7 +232,7 @@ def test_health_checks_ask_for_what_exists(path: Path) -> None:
         assert roles[name]["healthcheck"]["test"] == ["CMD", "python", "-m", "deploy.healthcheck", kind]
         assert callable(getattr(healthcheck, f"check_{kind}"))
     probe = roles["postgres"]["healthcheck"]["test"][1]
-    # By the socket it would be healthy while the first start is still making the database.
+    # By the socket it would be healthy while the first start is still creating the database.
     assert "-h 127.0.0.1" in probe
     assert set(re.findall(r"\$(\w+)", probe)) <= environment(roles["postgres"]).keys()
 
@@ -298,7 +299,7 @@ def test_the_stores_are_tuned_like_the_embedded_ones(path: Path) -> None:
     roles = by_role(path)
     given = dict(part.removeprefix("-c").split("=", 1) for part in roles["postgres"]["command"][1:])
     embedded = {k: v for k, v in POSTGRES_OPTIONS.items() if k not in OF_THE_EMBEDDED_ONE}
-    # A container's size is its operator's: it gets what the embedded one has at most.
+    # The operator chooses a container's size, so each gets at most as much as the embedded server.
     assert given == {**embedded, "shared_buffers": f"{MOST_BUFFERS}MB"}
     redis = as_list(roles["redis"]["command"])
     assert dict(zip(redis[1::2], redis[2::2], strict=True)) == {
@@ -349,7 +350,7 @@ def test_each_cluster_of_workers_has_a_container(path: Path) -> None:
 
 @both
 def test_each_service_has_limits_within_two_processors_that_are_explained(path: Path) -> None:
-    """Docker refuses more processors than the machine has; the defaults are for two."""
+    """Docker refuses more processors than the machine has, so the defaults are for two."""
     limits = ("mem_limit", "cpus")
     for name, service in by_role(path).items():
         assert set(limits) <= service.keys(), name
@@ -361,7 +362,7 @@ def test_each_service_has_limits_within_two_processors_that_are_explained(path: 
 
 
 def test_the_files_differ_in_nothing_that_memos_sees() -> None:
-    """One deployment, told twice: service names, data folders and the build are what sets the files apart."""
+    """The files describe the same deployment; only service names, data folders and the build differ."""
     hosts = re.compile(r"\bmemos-(?=redis|web)")
     for name in MEMOS:
         one, other = by_role(MAIN)[name], by_role(PANEL)[name]
@@ -414,7 +415,7 @@ def test_1panel_rules() -> None:
     for name, service in services(PANEL).items():
         assert "build" not in service
         assert service["labels"] == {"createdBy": "Apps"}
-        # A service's name is a host name on 1panel-network, which it shares with other apps.
+        # A service's name is a host name on 1panel-network, where there are other apps too.
         assert name.startswith("memos-")
         for source, _, _ in mounts(service):
             assert source.startswith("/data/MemOS/")
@@ -431,7 +432,7 @@ def test_1panel_runs_the_image_that_its_script_builds() -> None:
 
 
 def _make_secrets(service: dict[str, Any], folder: Path) -> None:
-    """Runs the command of the service `secrets` on `folder`, as this user."""
+    """Run the command of the service `secrets` on `folder` as this user."""
     *command, target, owner = service["command"]
     assert target == mounts(service)[0][1]
     assert re.search(rf"\buseradd .* {owner}$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The Dockerfile copies what exists, what reaches the builder, and all that the server needs."""
+"""The Dockerfile copies files that exist and reach the builder, and everything that the server needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memos_site import settings
 
 
 def instructions() -> list[tuple[str, str]]:
-    """(instruction, arguments) of the Dockerfile, continued lines joined."""
+    """Return (instruction, arguments) of the Dockerfile, with continued lines joined."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
@@ -34,7 +34,7 @@ def stages() -> list[list[tuple[str, str]]]:
 
 
 def copied() -> list[str]:
-    """Sources in the build context."""
+    """Return the sources in the build context."""
     sources = []
     for instruction, arguments in instructions():
         assert instruction != "ADD"
@@ -45,12 +45,12 @@ def copied() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """ENV of the final stage."""
+    """Return the environment variables of the final stage."""
     return dict(pair.split("=", 1) for name, text in stages()[-1] if name == "ENV" for pair in text.split())
 
 
 def ignored(path: str) -> bool:
-    """Whether .dockerignore keeps `path` from the builder: the last rule that matches it or a folder above decides."""
+    """Return whether .dockerignore hides `path`: the last rule that matches it or a parent folder decides."""
     verdict = False
     above = [str(parent) for parent in PurePosixPath(path).parents if str(parent) != "."]
     for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():
@@ -116,7 +116,7 @@ def test_paths_of_the_image_agree() -> None:
     assert given["MEMOS_HOST"] == "0.0.0.0"
     assert ("EXPOSE", given["MEMOS_PORT"]) in stages()[-1]
     assert services(MAIN)["web"]["ports"][0].endswith(f":{given['MEMOS_PORT']}")
-    # A mount there would hide the static files of the image.
+    # A mount at this path would hide the image's static files.
     targets = [mount.split(":")[1] for service in services(MAIN).values() for mount in service.get("volumes", [])]
     assert not [target for target in targets if given["MEMOS_DATA_DIR"].startswith(target)]
 

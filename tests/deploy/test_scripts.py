@@ -1,4 +1,4 @@
-"""What runs in the containers besides the server: the secrets of the first start, health checks, the build script."""
+"""Programs in the containers besides the server: the secrets of the first start, health checks, the build script."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_shell_script_parses_and_can_be_run(script: Path) -> None:
 
 
 def test_the_build_script_tags_the_version_of_the_project(tmp_path: Path) -> None:
-    """With a `docker` that only says what it was asked."""
+    """Run the script with a fake `docker` that prints its arguments."""
     docker = tmp_path / "docker"
     docker.write_text('#!/bin/sh\necho "$PWD: $*"\n')
     docker.chmod(0o755)

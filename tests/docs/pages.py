@@ -1,4 +1,4 @@
-"""The documentation as its tests read it: pages, blocks of code, headings, links."""
+"""Reads the documentation for its tests: pages, code blocks, headings, links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Made from the schema by `make guide`.
+# `make guide` generates these pages from the schema.
 GENERATED = DOCS / "reference" / "routes"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -17,7 +17,7 @@ _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, and the prose since the block before it."""
+    """A fenced block: its language, its text, and the prose since the previous block."""
 
     language: str
     text: str
@@ -25,7 +25,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every page that is written by hand, README and CONTRIBUTING among them, in both languages."""
+    """Return every hand-written page in both languages, including README and CONTRIBUTING."""
     written = [page for page in sorted(DOCS.rglob("*.md")) if GENERATED not in page.parents]
     return [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *written]
 
@@ -35,7 +35,7 @@ def name_of(page: Path) -> str:
 
 
 def twin_of(page: Path) -> Path:
-    """The page in Chinese, whether there is one or not."""
+    """Return the path of the Chinese page, whether it exists or not."""
     return page.with_name("README.zh-CN.md" if page == ROOT / "README.md" else f"{page.stem}.zh.md")
 
 
@@ -48,18 +48,18 @@ def blocks(text: str) -> list[Block]:
 
 
 def prose(text: str) -> str:
-    """The text without its blocks and code in lines."""
+    """Return the text without its blocks and inline code."""
     return re.sub(r"`[^`\n]*`", "", _BLOCK.sub("", text))
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """(level, words) of each heading, code in it without its marks."""
+    """Yield (level, text) of each heading, with inline code but without its marks."""
     found = re.findall(r"^(#{1,6}) (.+)$", _BLOCK.sub("", text), re.MULTILINE)
     return [(len(marks), words.replace("`", "").strip()) for marks, words in found]
 
 
 def anchors(text: str) -> set[str]:
-    """What a link may name after `#`, as GitHub and the site make it of headings."""
+    """Return the anchors that GitHub and the site make from headings."""
     return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for _, words in headings(text)}
 
 

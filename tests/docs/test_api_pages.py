@@ -1,4 +1,4 @@
-"""The pages of fields are made from the schema, all of it."""
+"""The pages of fields are generated from the whole schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the architecture: its pictures are those of the code, its tables those of the import contracts."""
+"""The page on the architecture: its pictures match the code, and its tables match the import contracts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYERS, SERVICES, _ = (
 
 
 def table(heading: str, column: int) -> list[str]:
-    """The cells of a column of the table under a heading, in order."""
+    """Return the cells of a column of the table below a heading, in order."""
     page = (DOCS / "develop" / "architecture.md").read_text("utf-8")
     section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")]
@@ -48,7 +48,7 @@ def test_the_table_of_layers_has_the_packages_in_the_order_of_their_contract():
 
 
 def test_every_contract_is_named():
-    """The page counts those that stand beside the layers."""
+    """The page has the right number of contracts besides the layers."""
     page = (DOCS / "develop" / "architecture.md").read_text("utf-8")
 
     assert len(CONTRACTS) == 9
@@ -74,7 +74,7 @@ def test_a_route_has_the_modules_in_the_order_of_the_calls():
 
 
 def test_a_package_stands_above_what_it_imports():
-    """By the heights of the boxes in the picture."""
+    """The heights of the boxes in the picture are compared."""
     drawing = architecture.draw_packages()
     heights = {name: float(y) for y, name in re.findall(r'<text x="[\d.]+" y="([\d.]+)"[^>]*>(\w+)</text>', drawing)}
     arrows = architecture.service_imports()

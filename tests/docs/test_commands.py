@@ -1,4 +1,4 @@
-"""Commands that pages show exist, with the options that are shown."""
+"""Commands on the pages exist, with the options on the pages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand
 from tests.docs.pages import ROOT, name_of, pages
 
 _COMMAND = re.compile(r"manage\.py ([a-z_]+)\b([^`\n]*)")
-# Cut out of a command that is shown as an example.
+# Marks omitted parts of an example.
 LEFT_OUT = "…"
 
 
 def shown() -> list[tuple[str, str, str]]:
-    """(page, command, the rest of its line) of every `manage.py …` in code."""
+    """Return (page, command, the rest of its line) of every `manage.py …` in code."""
     found = []
     for page in pages():
         text = re.sub(r"\\\n\s*", " ", page.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""docs/compare.md: a cell for each project in each row, and what MemOS's own cells rest on is there."""
+"""docs/compare.md: each row has a cell for each project, and the evidence for MemOS's cells exists."""
 
 from __future__ import annotations
 

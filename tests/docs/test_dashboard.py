@@ -1,4 +1,4 @@
-"""The dashboard for Grafana asks for what `/metrics` tells, and nothing else."""
+"""The dashboard for Grafana uses only series and labels that `/metrics` has."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.docs.pages import DOCS, ROOT
 
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "memos.json").read_text("utf-8"))
 EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
-# Prometheus' own, of every series.
+# Labels that Prometheus itself adds to every series.
 GIVEN = {"job", "instance", "le"}
 
 
 @pytest.fixture
 def told(alice: Any, remember: Any) -> dict[str, set[str]]:
-    """The labels of each series of `/metrics`."""
+    """Return the labels of each series of `/metrics`."""
     remember(alice, "The ferry leaves at nine.")
     alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "When does the ferry leave?"})
     metrics.count_facts(stored=1, merged=1, refused={FactRefusal(next(iter(FactRefusal.values))): 1})

@@ -1,4 +1,4 @@
-"""/guide/: the built site under the policy of all pages; without it, a page that says how to build it."""
+"""/guide/: the built site under the policy of all pages; without it, a page that tells how to build it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_site_is_where_make_guide_builds_it():
 
 @pytest.mark.parametrize("name", ["Makefile", "Dockerfile"])
 def test_the_build_counts_warnings(name):
-    """With --quiet mkdocs drops the warnings that --strict would end it for."""
+    """With --quiet, mkdocs drops the warnings for which --strict would fail."""
     (build,) = re.findall(r"mkdocs build .*", (ROOT / name).read_text("utf-8"))
     assert "--strict" in build
     assert "--quiet" not in build

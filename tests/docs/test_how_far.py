@@ -1,4 +1,4 @@
-"""docs/operate/how-far.md: what is estimated there follows from what is assumed and measured there."""
+"""docs/operate/how-far.md: its estimates follow from its own assumptions and measurements."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ HOURS = 730
 
 
 def number(pattern: str) -> float:
-    """The one number that the page has there."""
+    """Return the page's only number that matches the pattern."""
     [found] = re.findall(pattern, PAGE)
     return float(found.replace(",", ""))
 
 
 def row(label: str) -> list[list[str]]:
-    """The cells of a line of the estimate, each by its figures."""
+    """Return the cells of a line of the estimate, each as its numbers."""
     [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {label}")]
     return [re.findall(r"[\d,.]*\d(?: [GT]B)?", cell) for cell in line.split("|")[2:-1]]
 
 
 def estimate(memories: float) -> dict[str, list[float]]:
-    """What the page's own formulas make of its own figures."""
+    """Compute the page's formulas from its figures."""
     size = number(r"- memory = memories × ([\d,]+) bytes")
     query, ingest = re.findall(r"\((\d+) \+ (\d+) ms\)", PAGE)
     rows = memories * size

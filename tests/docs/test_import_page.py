@@ -1,4 +1,4 @@
-"""The page about imports shows what its commands print."""
+"""The page about imports shows the output of its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of language models names the providers that there are, with their addresses and keys, in both languages."""
+"""The page on language models names all providers with their addresses and keys, in both languages."""
 
 from __future__ import annotations
 

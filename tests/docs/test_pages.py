@@ -18,7 +18,7 @@ MAX_LINES = {
 
 
 class Site(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose functions are left as they are."""
+    """A loader of mkdocs.yml that does not resolve its functions."""
 
 
 Site.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
@@ -60,7 +60,7 @@ def test_every_link_leads_somewhere(written: Path):
 
 
 def test_pages_of_the_site_link_only_to_pages_of_the_site():
-    """Elsewhere is nothing that the site could show."""
+    """A page of the site cannot link to other files, because the site does not show them."""
     for page in (page for page in pages() if DOCS in page.parents):
         for link in links(page.read_text("utf-8")):
             if not re.match(r"https?://|#", link):

@@ -1,4 +1,4 @@
-"""docs/develop/terms.md: modules are named by its words; those that are not are listed there."""
+"""docs/develop/terms.md: modules are named by its terms, or are listed there as exceptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = (DOCS / "develop" / "terms.md").read_text("utf-8")
 
 
 def unwanted() -> set[str]:
-    """The single words of the column "not"."""
+    """Return the single words in the column "not"."""
     cells = [line.split("|")[3] for line in PAGE.splitlines() if line.startswith("| **")]
     listed = [word.strip() for cell in cells for word in re.sub(r"\([^)]*\)", "", cell).split(",")]
     return {word for word in listed if word and " " not in word}

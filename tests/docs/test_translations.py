@@ -1,4 +1,4 @@
-"""What is there in English and in Chinese has the same headings, commands and answers in both."""
+"""Pages in English and Chinese have the same headings, commands and answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def code_of(block: Block) -> str:
-    """The block without comments, which are translated."""
+    """Return the block without comments, which are translated."""
     return re.sub(r"\s+# .*$", "", block.text, flags=re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ def test_both_languages_have_the_same_headings_commands_and_rows(written: Path):
 
 
 def test_an_anchor_that_the_chinese_site_links_to_is_in_the_chinese_page():
-    """The site in Chinese shows a page that has no twin in English, and leads its links to Chinese pages."""
+    """If a page has no translation, the Chinese site shows it and links from it to Chinese pages."""
     shown = [page for page in pages() if not twin_of(page).exists()]
     missing = []
     for page in shown:

@@ -1,4 +1,4 @@
-"""The code of "Be told of changes" runs as it stands: its receiver takes what is sent, its reader follows the feed."""
+"""The code of the guide to webhooks runs as it is: its receiver accepts deliveries, its reader follows the feed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The workflows of n8n and Dify that the guides offer run here, node by node: what their HTTP nodes say is sent to a
-server of ours, with their expressions filled in."""
+"""The guides' workflows for n8n and Dify run here node by node: the requests of their HTTP nodes are sent to a MemOS
+server, with their expressions filled in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def send(method: str, url: str, headers: Mapping[str, str], body: str) -> Any:
-    """The answer as JSON; fails for another status than 200. The body must be JSON."""
+    """Send a request whose body must be JSON, and return the answer's JSON; fail unless the status is 200."""
     json.loads(body)
     request = urllib.request.Request(url, body.encode(), dict(headers), method=method)
     with urllib.request.urlopen(request) as response:
@@ -31,12 +31,12 @@ def send(method: str, url: str, headers: Mapping[str, str], body: str) -> Any:
 
 
 def at(value: Any, path: str) -> Any:
-    """What `a.b.c` names in it."""
+    """Return the value at `a.b.c`."""
     return reduce(lambda inner, name: inner[name], path.split("."), value)
 
 
 class N8n:
-    """Runs the nodes of a workflow in the order of their connections."""
+    """A runner of an n8n workflow, which takes the nodes in the order of their connections."""
 
     def __init__(self, server: str, token: str) -> None:
         self.server, self.token = server, token
@@ -49,7 +49,7 @@ class N8n:
         }
 
     def run(self, execution: str, body: Mapping[str, Any]) -> Any:
-        """What the caller of the webhook is answered."""
+        """Return the webhook's answer to its caller."""
         self.execution = execution
         self.items: dict[str, Any] = {"Webhook": {"body": body}}
         self.item, name = self.items["Webhook"], "Webhook"
@@ -74,7 +74,7 @@ class N8n:
         return send(parameters["method"], self._fill(parameters["url"]), headers, self._fill(parameters["jsonBody"]))
 
     def _fill(self, text: str) -> str:
-        """A parameter that begins with `=` is a template."""
+        """Fill in a parameter that begins with `=`, which makes it a template."""
         if not text.startswith("="):
             return text
         return re.sub(r"\{\{ (.+?) \}\}", lambda match: str(self._value(match[1])), text[1:])
@@ -93,7 +93,7 @@ class N8n:
 
 
 class Dify:
-    """Runs the nodes of a workflow in the order of its edges."""
+    """A runner of a Dify workflow, which takes the nodes in the order of its edges."""
 
     def __init__(self, server: str, token: str) -> None:
         self.graph = yaml.safe_load((FILES / "memos-dify.yml").read_text("utf-8"))["workflow"]
@@ -108,7 +108,7 @@ class Dify:
         }
 
     def run(self, execution: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs of its end."""
+        """Return the outputs of the last node."""
         nodes = {node["id"]: node["data"] for node in self.graph["graph"]["nodes"]}
         assert {one["variable"] for one in nodes["start"]["variables"]} == set(body)
         self.items: dict[str, Any] = {"env": self.env, "sys": {"workflow_run_id": execution}, "start": dict(body)}
@@ -151,7 +151,7 @@ class Dify:
 
 
 def prompt_of(engine: N8n | Dify) -> str:
-    """What its model is told."""
+    """Return the prompt of its model."""
     node, field = ("Model", "prompt") if isinstance(engine, N8n) else ("pack", "prompt")
     return str(engine.items[node][field])
 

@@ -1,7 +1,9 @@
-"""A real browser on a live server. Run apart from the other tests: `.venv/bin/python -m pytest tests/e2e`.
+"""A real browser on a live server.
 
-Playwright's own loop would break asynchronous tests in the same process. The browser is Debian's Chromium; where there
-is none, these tests are skipped with a message that says so.
+Run these tests separately: `.venv/bin/python -m pytest tests/e2e`. Playwright's own loop would break asynchronous tests
+in the same process.
+
+The browser is Debian's Chromium. Where it is missing, these tests are skipped with a message that says so.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
-# The same world as its page tests.
+# The same world as in the page tests.
 from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
 from tests.sdk.node_package import node_package  # noqa: F401
 
 CHROMIUM = os.environ.get("MEMOS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-# Without a graphics card the plain way of drawing takes less time; a request to elsewhere fails before it leaves.
+# Software rendering is faster without a graphics card, and requests to other hosts fail before they are sent.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-dev-shm-usage",
@@ -33,10 +35,10 @@ ARGUMENTS = [
     "--disable-gpu-compositing",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
-# Of every page that is looked at; without it, of those that a check finds wrong.
+# Keep pictures of every page that is checked; otherwise only of pages that fail.
 KEEP_SHOTS = bool(os.environ.get("MEMOS_KEEP_SHOTS"))
 SHOTS = Path(__file__).resolve().parents[2] / "test-results" / "e2e"
-# Each theme and each width once: a theme changes colours and nothing that has a size, a width no colour.
+# Each theme and each width is used once: a theme changes only colours, and a width only sizes.
 LOOKS = (("light", 1400), ("dark", 390))
 
 
@@ -50,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _database_from_playwrights_loop() -> Iterator[None]:
-    """Playwright's synchronous interface runs a loop, which Django takes for asynchronous code."""
+    """Allow database calls although Playwright's synchronous interface runs a loop, which Django notices."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
@@ -63,7 +65,7 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @dataclass
 class Watched:
-    """What went wrong in the browser. A test that provokes an error names a part of its text in `expected`."""
+    """Errors in the browser. A test that provokes an error adds a part of its text to `expected`."""
 
     problems: list[str]
     expected: list[str]
@@ -74,7 +76,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    """Fails the test for console and page errors, CSP reports (which Chromium logs as errors) and foreign requests."""
+    """Fail the test for console and page errors, CSP reports (which Chromium logs as errors) and foreign requests."""
     seen = Watched([], [])
     yield seen
     assert not seen.unexpected(), "\n".join(seen.unexpected())
@@ -110,7 +112,7 @@ def open_page(browser: Browser, live_server, watched: Watched, transactional_db)
 
 
 def log_in(context: BrowserContext, client: Client, url: str) -> None:
-    """Gives the browser the session of a test client."""
+    """Give the browser the session of a test client."""
     cookie = client.cookies[django_settings.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": url}])
 
@@ -133,13 +135,13 @@ def watch(page: Page, watched: Watched, url: str) -> None:
 
 @pytest.fixture
 def root(transactional_db) -> Client:
-    """A superuser's client."""
+    """Return a superuser's client."""
     client = Client()
     client.force_login(User.objects.create_superuser("root", "root@example.com", "root"))
     return client
 
 
-# Everything has come that the page asks for when it is opened, and nothing moves to its place any more.
+# Wait until everything that the page loads on opening has arrived, and nothing moves any more.
 SETTLED = """async () => {
     const waits = () => document.readyState !== "complete" || document.fonts.status !== "loaded"
         || document.querySelector(".htmx-request, [aria-busy=true]");
@@ -153,12 +155,12 @@ SETTLED = """async () => {
     const ends = (one) => Number.isFinite(one.effect.getComputedTiming().endTime);
     await Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished));
 }"""
-# Style sheets are read a second time only for rules that are switched off by themselves.
+# axe fetches style sheets again only for rules that are disabled by default.
 AXE = {"resultTypes": ["violations"], "preload": {"assets": ["media"]}}
 
 
 def settle(page: Page) -> None:
-    """Waits until the page is there as a person sees it."""
+    """Wait until the page is fully displayed."""
     page.wait_for_load_state()
     page.evaluate(SETTLED)
 
@@ -169,9 +171,10 @@ def keep_shot(page: Page, name: str) -> None:
 
 
 def check(page: Page, name: str) -> None:
-    """What holds for every page: no serious finding of axe, nothing wider than the window.
+    """Check a page: axe finds nothing serious, and nothing is wider than the window.
 
-    A page of which that is not true is kept as a picture; with MEMOS_KEEP_SHOTS=1 every page is."""
+    A page that fails is kept as a picture; with MEMOS_KEEP_SHOTS=1 every page is.
+    """
     settle(page)
     found = Axe().run(page, options=AXE).response["violations"]
     problems = [
@@ -188,7 +191,7 @@ def check(page: Page, name: str) -> None:
 
 
 def in_looks(page: Page) -> Iterator[tuple[str, int]]:
-    """Gives an open page each theme and width, then the first again. Only the map needs to be opened anew for it."""
+    """Give an open page each theme and width, then the first again. Only the map has to be reloaded for it."""
     for theme, width in LOOKS:
         give_look(page, theme, width)
         yield theme, width

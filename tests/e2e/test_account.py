@@ -1,4 +1,4 @@
-"""Signing in, the account's page and its second factor, in a browser."""
+"""Signing in, the account page and the second factor, in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curation in a real browser: review by keyboard, bulk work with undo, merging from a memory's page."""
+"""Curation in a real browser: review by keyboard, bulk work with undo, and merging from a memory's page."""
 
 from __future__ import annotations
 

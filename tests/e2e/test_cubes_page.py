@@ -1,5 +1,5 @@
-"""Cubes and users in the browser: registered, changed, shared, dumped and loaded; a user is made, and erased with a
-receipt."""
+"""Cubes and users in the browser: cubes are registered, changed, shared, dumped and loaded; a user is made, and erased
+with a receipt."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_dump_is_downloaded_and_loaded(open_page, root, world, tmp_path):
     page.get_by_role("button", name="Dump the cube").click()
     expect(page.get_by_text("Queued")).to_be_visible()
     work()
-    # The page finds out by itself.
+    # The page updates itself.
     link = page.get_by_role("link", name="Download harbour")
     with page.expect_download() as download:
         link.click()
@@ -70,7 +70,7 @@ def test_a_dump_is_downloaded_and_loaded(open_page, root, world, tmp_path):
     page.get_by_role("button", name="Cancel harbour.memcube").wait_for()
     work()
     page.get_by_text("would be, if it were loaded").wait_for()
-    # Into another namespace, whose page it is loaded on.
+    # The file is loaded on the page of another namespace.
     other = register_cube(EVERYTHING, namespace="bakery", name="The baker's", now=timezone.now())
     page.goto(f"/ops/cubes/{other.pk}/files/?ns=bakery")
     page.get_by_label("File of a cube").set_input_files(file)

@@ -1,4 +1,4 @@
-"""The page about decay in a browser: the grid by keyboard, trying values, and what is done with what leaves."""
+"""The page Decay in a browser: the grid by keyboard, trying values, and actions on memories that leave soon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ URL = "/ops/decay/?ns=harbour"
 
 @pytest.fixture
 def faded(world):
-    """Memories of several ages; the hostile one is weak."""
+    """Give the memories several ages, and make the hostile one weak."""
     now = timezone.now()
     for memory_id, days in zip(world.ids, (2, 40, 200, 2000), strict=True):
         Memory.objects.across_namespaces().filter(pk=memory_id).update(created_at=now - timedelta(days=days))

@@ -1,4 +1,4 @@
-"""/docs: the API's documentation works under the policy of all pages, from files of this server."""
+"""/docs: the API's documentation works under the policy of all pages, with files from this server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.e2e.conftest import AXE, KEEP_SHOTS, in_looks, keep_shot, settle
 
-# The bar, what the API is, and one open route; the colours of JSON are Swagger UI's own.
+# The bar, the description of the API and one open route. The colours of JSON are Swagger UI's own.
 SHOWN = {"include": [".docs-bar", ".information-container", "#operations-Ask-query"], "exclude": [".microlight"]}
 
 

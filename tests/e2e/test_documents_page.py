@@ -1,4 +1,4 @@
-"""Documents in the browser: a file is given and followed to its chunks, read again, and erased with a receipt."""
+"""Documents in the browser: a file is uploaded, followed until it has chunks, read again, and erased with a receipt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entities in the browser: the list, the picture of one, merging and taking it back."""
+"""Entities in the browser: the list, the picture of one entity, merging and undoing the merge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_list(open_page, root, named):
 def test_one_entity(open_page, root, named):
     page = open_page(address("Tove"), client=root)
     for theme, width in in_looks(page):
-        # Each width has a drawing of its own.
+        # Each width has a separate drawing.
         page.reload()
         expect(page.get_by_role("heading", name="Tove", level=1)).to_be_visible()
         page.locator("svg.graph:visible a.edge", has_text="works at").first.focus()
@@ -62,7 +62,7 @@ def test_search_merge_and_take_back_by_keyboard(open_page, root, named):
     assert "eri" not in page.url
     page.get_by_role("link", name="Erik", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Erik", level=1)).to_be_visible()
-    # What is typed before the scripts are there asks for nothing.
+    # Typing before the scripts are loaded would trigger no request.
     page.wait_for_load_state()
     page.get_by_label("How the other's name begins").press_sequentially("tov")
     choice = page.get_by_role("radio", name="Tove")

@@ -1,4 +1,4 @@
-"""Evaluations in the browser: runs, one run, two compared, marked questions, a run that is started."""
+"""Evaluations in the browser: all runs, one run, a comparison of two, marked questions, and starting a run."""
 
 from __future__ import annotations
 

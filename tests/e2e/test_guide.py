@@ -1,4 +1,4 @@
-"""/guide/ in a browser: nothing is blocked by the policy, the palette changes, the search finds, in both languages."""
+"""/guide/ in a browser: the policy blocks nothing, the palette changes, and the search works in both languages."""
 
 from __future__ import annotations
 

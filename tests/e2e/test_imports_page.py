@@ -1,4 +1,4 @@
-"""Imports in the browser: a file is chosen, looked at in place, taken in and followed."""
+"""Imports in the browser: a file is chosen, previewed on the same page, imported and followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inspector as people meet it: packs in their panes, a replay and its differences, a question to try."""
+"""The inspector as people use it: packs in their panes, a replay with its differences, and a question to try."""
 
 from __future__ import annotations
 

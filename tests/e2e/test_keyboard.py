@@ -1,6 +1,6 @@
-"""The journeys of staff by keyboard alone: what is pressed is reached by Tab, as those without a pointer reach it.
+"""The main tasks of staff by keyboard alone: everything is reached by Tab, as users without a pointer do.
 
-The review queue, the radar's plot, the grid of decay, the map's points, entities and a reset are in the tests of their
+The review queue, the radar's plot, the decay grid, the map's points, entities and a reset are in the tests of their
 pages.
 """
 
@@ -24,7 +24,7 @@ FARTHEST = 250
 
 
 def reach(page: Page, wanted: Locator) -> None:
-    """Presses Tab until `wanted` has the focus, which must be visible there."""
+    """Press Tab until `wanted` has the focus, and check that the focus is visible."""
     expect(wanted).to_be_visible()
     for _press in range(FARTHEST):
         page.keyboard.press("Tab")
@@ -106,7 +106,7 @@ def test_a_session_is_reset_after_its_name_was_typed(open_page, root, world):
 
 
 def test_a_clump_of_the_map_is_opened_in_the_admin(open_page, root, world):
-    """The lasso is drawn by a pointer; without one a clump is chosen from the table."""
+    """Only a pointer can draw the lasso; without one a cluster is chosen from the table."""
     for session, said in (("cargo", "Ship number{} unloads cargo."), ("ovens", "Oven number{} bakes sourdough.")):
         turns(world.harbour, session, *(said.format(one) for one in range(20)))
     fit.project(world.harbour, now=timezone.now())

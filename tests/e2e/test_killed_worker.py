@@ -1,4 +1,4 @@
-"""A worker that is killed while someone watches."""
+"""A worker is killed while someone watches its job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.services.jobs.queue import CONDENSE, enqueue
 from tests.crash.cluster import Cluster, waiting_model, worker_of
 from tests.ops.conftest import turns
 
-# The job waits for its language model while the page opens; three heartbeats of ten seconds are missed then.
+# The job waits for its language model while the page opens; then it misses three heartbeats of ten seconds.
 UNHURRIED = {
     "MEMOS_LLM_TIMEOUT_SECONDS": "20",
     "MEMOS_JOB_TIMEOUT_SECONDS": "40",

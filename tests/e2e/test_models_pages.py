@@ -1,4 +1,4 @@
-"""Activation caches and adapters in the browser: what stands in the way is said, what cannot be undone is asked."""
+"""Activation caches and adapters in the browser: obstacles are explained, and irreversible actions are confirmed."""
 
 from __future__ import annotations
 

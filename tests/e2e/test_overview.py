@@ -1,4 +1,4 @@
-"""The frame and the Overview as people meet them."""
+"""The frame and the Overview as people see them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.e2e.conftest import check, check_looks
 
 @pytest.fixture
 def traffic(transactional_db):
-    """Half an hour of requests."""
+    """Record half an hour of requests."""
     now = timezone.now().replace(second=0, microsecond=0)
     for minute in range(1, 31):
         for route, count, took in (("v1/ingest", 5 + minute % 7, 12), ("v1/query", 9 + minute % 4, 4 + minute % 30)):

@@ -1,4 +1,4 @@
-"""Policies in the browser: previewed, then saved, then put back."""
+"""Policies in the browser: a change is previewed, saved and reverted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review queue in the browser: figures, masked texts, and a contradiction that is decided."""
+"""The review queue in the browser: figures, masked texts, and deciding a contradiction."""
 
 from __future__ import annotations
 

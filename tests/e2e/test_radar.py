@@ -1,4 +1,4 @@
-"""The radar as people meet it: by mouse, by keyboard, on a phone, in the dark."""
+"""The radar as people use it: by mouse, by keyboard, on a phone, in the dark theme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What newer memories took out of search, in the browser: on the Overview, taken back, undone, looked at closely."""
+"""Retired statements in the browser: on the Overview, reinstated, retired again, and in detail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_pages(open_page, root, corrected):  # noqa: F811
     page.goto("/ops/?ns=harbour")
     check_looks(page, "retired-overview", page.get_by_text("2 corrections were carried out in the last 7 days"))
     page.goto(f"/admin/memory/memory/{corrected[0]}/change/")
-    # What resembles it is fetched when it comes into view.
+    # Similar memories are fetched when the section comes into view.
     page.locator("[data-similar]").scroll_into_view_if_needed()
     check_looks(page, "retired-memory", page.get_by_role("heading", name="What holds no longer"))
     page.goto("/ops/sessions/one/?ns=harbour&session=talk")

@@ -1,5 +1,5 @@
-"""What the pages say when something is missing: PostgreSQL, Redis, a permission, data; and how they look to who sees
-or moves otherwise."""
+"""Pages when something is missing: PostgreSQL, Redis, a permission, data; and their accessibility for other ways of
+seeing and moving."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ OVER = "document.documentElement.scrollWidth - document.documentElement.clientWi
 
 
 def test_colours_of_the_system_and_no_motion(open_page, root, world):
-    """Axe's contrast is left out: it reads the page's own grounds, in whose place the system's are drawn."""
+    """Axe's contrast check is left out: it reads the page's colours, which the system's colours replace."""
     page = open_page("/ops/", client=root, forced_colors="active", reduced_motion="reduce")
     for place, path in enumerate(WALK):
         page.goto(path)
@@ -138,7 +138,7 @@ def test_hostile_text_does_nothing_on_any_page(open_page, root, world):
         '=HYPERLINK("http://evil.example","click")',
         "harbour " + "w" * 1_000_000,
     )
-    # The gate refuses a name with turned letters; markup is let in.
+    # The gate rejects a name with turned letters, but admits markup.
     name = "<b>o'night</b> \"&amp; harbour"[:120]
     ids = turns(world.harbour, name, *(text[:20_000] for text in evil))
     Memory.objects.across_namespaces().filter(pk=ids[-1]).update(text=evil[-1])

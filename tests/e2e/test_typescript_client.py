@@ -1,4 +1,4 @@
-"""The TypeScript client in a page of another origin: the guide's page, and what calls and errors come to there."""
+"""The TypeScript client in a page of another origin: the guide's page, and what calls and errors return there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Files(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def origin(node_package: NodePackage, tmp_path: Path) -> Iterator[str]:
-    """Where another server has `page.html` and what is installed."""
+    """Yield the URL of another server with `page.html` and the installed packages."""
     (tmp_path / "node_modules").symlink_to(node_package.modules)
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(tmp_path)))
     server.daemon_threads = True
@@ -66,7 +66,7 @@ def origin(node_package: NodePackage, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, origin: str, tmp_path: Path, live_server: Any, tour: Any, remember: Any) -> Iterator[Page]:
-    """The guide's page, in the other origin."""
+    """Open the guide's page in the other origin."""
     remember(tour, FACT)
     (shown,) = [one.text for one in GUIDE if one.language == "html"]
     shown = shown.replace("http://127.0.0.1:8000", live_server.url).replace("mos_…", tour.token)
@@ -86,7 +86,7 @@ def test_a_page_of_another_origin_uses_the_client(page, origin, live_server, tou
     settings.CORS_ALLOWED_ORIGINS = [origin]
 
     page.goto("/page.html")
-    # The first request of a process waits for the OpenAPI document.
+    # The first request of a process waits until the OpenAPI document is built.
     expect(page.get_by_role("listitem")).to_have_text([FACT], timeout=30_000)
 
     assert page.evaluate(CALLS, [live_server.url, tour.token]) == {

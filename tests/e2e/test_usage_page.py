@@ -1,4 +1,4 @@
-"""Usage in the browser: figures, charts, tables and budgets, and the page of who calls no model."""
+"""Usage in the browser: figures, charts, tables and budgets, and a page without calls of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipeline, Sessions, Audit and the namespaces' page as people meet them."""
+"""Pipeline, Sessions, Audit and the namespaces' page as people see them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SESSION = "?ns=harbour&session=night+shift"
 
 @pytest.fixture
 def busy(world):
-    """The world with a failed and a silent job, a chain of two summaries, and events of now."""
+    """Add a failed and a silent job, a chain of two summaries, and events of now."""
     now = timezone.now()
     own = world.harbour.namespace_id
     Job.objects.create(

@@ -1,4 +1,4 @@
-"""Webhooks in the browser: the list with its form, one webhook with its log, and neither."""
+"""Webhooks in the browser: the list with its form, one webhook with its log, and no namespace chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny dataset: two groups, one question for both, one without evidence."""
+"""A tiny dataset: two groups, one question for both groups, one question without evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QRELS = [("q1", "a1", 1), ("q2", "a2", 1), ("q3", "b2", 1), ("q4", "b1", 0)]
 
 
 def write_dataset(folder: Path, *, corpus: Any = CORPUS, queries: Any = QUERIES, qrels: Any = QRELS) -> Path:
-    """The dataset as files; a row that is a string is written as it is."""
+    """Write the dataset as files; a row that is a string is written unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
         lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]

@@ -1,4 +1,4 @@
-"""Scores of answers without a model, against figures worked out by hand."""
+"""Scores of answers without a model, compared with values computed by hand."""
 
 from __future__ import annotations
 

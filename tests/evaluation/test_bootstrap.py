@@ -34,7 +34,7 @@ def test_it_is_about_the_normal_interval_for_many_questions() -> None:
 
 
 def test_pairs_are_kept_together() -> None:
-    # Every question is worse by the same: however they are drawn, so is the mean.
+    # Every question is worse by the same amount, so the mean is too, whichever questions are drawn.
     base = np.random.default_rng(4).random((30, 1))
     [interval] = estimate_intervals(base, base - 0.1)
 

@@ -1,4 +1,4 @@
-"""Figures against values computed by hand."""
+"""Metrics, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_one_question_by_hand() -> None:
     ranked = ["x1", "e1", "x2", "x3", "x4", "e2", *(f"y{n}" for n in range(6)), "e3"]
     found = metrics.score(ranked, {"e1": 1, "e2": 1, "e3": 1, "e4": 1, "x1": 0})
 
-    # Evidence at the places 2, 6 and 13; the fourth never came back.
+    # The evidence is at ranks 2, 6 and 13; the fourth piece was never found.
     assert found["R@1"] == 0
     assert found["R@5"] == 0.25
     assert found["R@10"] == 0.5

@@ -1,4 +1,4 @@
-"""Question sets in the forms in which they are published, on small files of our own."""
+"""Question sets in the published formats, on small files of our own."""
 
 from __future__ import annotations
 

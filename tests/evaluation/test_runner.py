@@ -1,4 +1,4 @@
-"""An evaluation measures what the product would answer, and leaves nothing behind but its run."""
+"""An evaluation measures the answers that the product would give, and leaves nothing behind but its run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_it_asks_each_question_of_its_own_group_and_of_every_group_for_a_star(da
     assert (run.metrics["questions"], run.metrics["groups"], run.metrics["documents"]) == (4, 2, 5)
     by_id = {(row.group, row.query_id): row.metrics for row in EvaluationResult.objects.across_namespaces()}
     assert by_id["a", "q1"]["MRR"] == by_id["b", "q3"]["MRR"] == 1
-    # The evidence of the question for every group is in one of them only.
+    # The question for every group has its evidence in one group only.
     assert by_id["a", "q3"]["R@20"] == 0
     assert run.metrics["overall"]["R@10"] == 0.75
     assert {kind: one["questions"] for kind, one in run.metrics["by_type"].items()} == {"fact": 3, "time": 1}
@@ -101,7 +101,7 @@ def test_nothing_but_the_run_is_left(dataset, alice, remember):
 
 
 def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch):
-    # What an ingest would leave to the worker, an evaluation has to wait for.
+    # An ingest would leave this to the worker, but an evaluation has to wait for it.
     monkeypatch.setattr("memory.services.index.embedding.INLINE_PASSAGES", 1)
     filler = "Nothing of that kind happens here, says one more sentence. " * 60
     long = {"_id": "a9", "group": "a", "text": f"{filler}The submarine periscope is broken."}
@@ -182,7 +182,7 @@ def test_each_arm_is_measured_alone(dataset):
     arms = evaluate(dataset, options=Options(arms=True)).metrics["arms"]
 
     assert {"dense", "lexical", "dense + lexical", "without neighbours"} <= set(arms)
-    # Only one document of the group has the words; the other arm ranks all there are.
+    # Only one document of the group has the words; the other arm ranks all documents.
     assert arms["lexical"]["MRR"] == 0.75
     assert all(0 <= value <= 1 for one in arms.values() for value in one.values())
 

@@ -1,4 +1,4 @@
-"""More turns that a gate gets wrong easily, written after the rules and before they were shown these."""
+"""More turns that a gate easily gets wrong, written after the rules and before the rules saw them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of detectors: what stands in it is asked, and what it finds is acted upon."""
+"""The table of detectors: all of them are run, and their findings have an effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long hostile texts: the time grows with their length and not with its square."""
+"""Long hostile texts: the time grows linearly with their length, not quadratically."""
 
 from __future__ import annotations
 
@@ -40,18 +40,21 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_grows_with_the_length(piece):
-    # What grows with the square does so each time; what a busy machine disturbs does not.
+    # Quadratic growth shows each time; disturbances by a busy machine do not.
     assert any(_growth(piece) < MOST_GROWTH for _ in range(ATTEMPTS))
 
 
 def _growth(piece: str) -> float:
-    """The least of three for the short text only: what disturbs the long one makes the growth seem larger."""
+    """Compare the time of the long text with that of the short one.
+
+    The short text's time is the least of three, since a disturbance of the long text only makes the growth seem larger.
+    """
     short, long = ((piece * (length // len(piece) + 1))[:length] for length in (SHORT, LONG))
     return _time(long) / max(min(_time(short) for _ in range(3)), 0.001)
 
 
 def _time(text: str) -> float:
-    """The processor's seconds (not the clock's: others may use it too)."""
+    """Return the processor's seconds, not the clock's, since other programs may use the processor too."""
     start = time.process_time()
     judge(text, policy=EVERYTHING)
     return time.process_time() - start

@@ -1,4 +1,4 @@
-"""How evidence adds up; the kinds themselves are held by the hard turns of `test_judge`."""
+"""Evidence adds up correctly; the hard turns of `test_judge` cover the kinds themselves."""
 
 from __future__ import annotations
 

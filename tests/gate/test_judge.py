@@ -1,4 +1,4 @@
-"""The gate as a whole: the hard turns, the policies, and that what it says never quotes what it found."""
+"""The gate as a whole: the hard turns, the policies, and verdicts that never quote what was found."""
 
 from __future__ import annotations
 

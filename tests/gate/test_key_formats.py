@@ -1,4 +1,4 @@
-"""Keys of known services, whatever their length and their characters, leave nothing in clear."""
+"""Keys of known services, of any length and with any characters, leave nothing in clear text."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _redacted(text: str) -> str:
 
 
 def _make(prefix: str, length: int, letters: str = LETTERS) -> str:
-    """A key of the same characters in each run."""
+    """Make a key that has the same characters in each run."""
     dice = random.Random(f"{prefix}{length}")
     return prefix + "".join(dice.choice(letters) for _ in range(length))
 
 
 def _fill(shape: str) -> str:
-    """Return a key of the `shape`: runs of one letter are drawn, what stands alone stays."""
+    """Return a key of the `shape`: runs of a letter are random, single characters stay."""
     dice = random.Random(shape)
     kinds = {"a": LETTERS, "f": HEX, "9": string.digits}
     return re.sub(r"([af9])\1{2,}", lambda run: "".join(dice.choice(kinds[run[1]]) for _ in run[0]), shape)

@@ -1,4 +1,4 @@
-"""A text without its literals is not one that a pattern is found in."""
+"""A pattern matches no text without its literals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from memory.gate.literals import find_literals, has_literals
         (r"\bnext time\b", (("next time",),)),
         (r"\b(?:switch|turn|shut) (?:off|down)\b", (("shut", "turn", "switch"), ("off", "down"))),
         (r"\b(?:the|this|your) (?:users?|owner)\b", (("user", "owner"), ("the", "this", "your"))),
-        # Those that contain another say no more than that.
+        # Alternatives that contain another one add nothing.
         (r"(?:likes?|liking|unlike) it", (("like", "liking"), (" it",))),
-        # What may be left out says nothing.
+        # Optional parts yield no literal.
         (r"(?:very )?good(?: grief)?", (("good",),)),
         (r"(?:abc){2,}", (("abc",),)),
         (r"(?:abc)*", ()),
-        # One branch can be anything.
+        # One branch can match anything.
         (r"rm -rf|\w+", ()),
         (r"(?:rm -rf|\w+) now", ((" now",),)),
         (r"(?=peek)\w+", ()),

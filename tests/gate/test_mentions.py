@@ -1,4 +1,4 @@
-"""What speaks of rules, prompts and assistants, and gives the reader no order, beside the orders that look like it."""
+"""Texts that mention rules, prompts and assistants without giving orders, next to similar ones that do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What screening passes over must be what no rule holds of: it may only spare searches."""
+"""Screening may only skip texts that no rule matches, because it exists to save searches."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_what_has_orders_is_never_passed_over(text):
 
 @pytest.mark.parametrize("rule", range(len(RULES)))
 def test_of_the_words_that_a_rule_needs_none_can_be_missing(rule):
-    """Each rule can be met by screening alone: with its meanings there, it is left."""
+    """Screening can satisfy each rule: once a text has all of the rule's meanings, nothing is missing."""
     names = frozenset(sorted(group)[0] for group in RULES[rule].needs)
     assert () in _list_needs(names, pairs=False)
     assert (() in _list_needs(names, pairs=True)) >= RULES[rule].pair
 
 
 def test_lists_share_what_they_need():
-    """Two thousand lists took 37 MB when each had its own."""
+    """Two thousand separate lists took 37 MB."""
     first, second = (_list_needs(frozenset({name}), pairs=False) for name in ("DATA", "MONEY"))
     one_of = {needs: needs for needs in first}
     shared = [needs for needs in second if needs in one_of]

@@ -69,7 +69,7 @@ def test_a_key_is_found_deep_in_a_long_word():
         assert (found.start, found.end) == (before, before + len(key))
 
 
-# Made here, so that no scanner takes this file's lines for keys.
+# Assembled here, so that no scanner takes this file's lines for keys.
 LONG = "aB3!" + "x9Qv7Lm2Zr" * 20
 
 

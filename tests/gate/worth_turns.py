@@ -1,4 +1,4 @@
-"""Turns of a person, English and Chinese, and whether they are worth long-term memory. Written for this test."""
+"""Turns of a person, English and Chinese, marked as worth long-term memory or not. Written for this test."""
 
 WORTH = [
     "I moved to Porto in March and work for a ceramics studio now.",

@@ -1,4 +1,4 @@
-"""Which clocks the sweep believes."""
+"""The clocks that the sweep trusts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 def run(*moments: datetime) -> list[bool]:
-    """Whether each look at the clock, one after the other, is believed."""
+    """Return for each of the moments, in order, whether the clock is trusted."""
     clock = Clock()
     believed = []
     for moment in moments:

@@ -1,4 +1,4 @@
-"""Opinions move an importance in small steps, within bounds, and can be taken back."""
+"""Opinions change an importance in small steps, within bounds, and can be withdrawn."""
 
 from __future__ import annotations
 

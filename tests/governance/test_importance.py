@@ -1,4 +1,4 @@
-"""Importance: parts that add up, between 0 and 1, and what they tell apart."""
+"""Importance: parts that add up, between 0 and 1, and the differences they make."""
 
 from __future__ import annotations
 

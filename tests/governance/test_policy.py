@@ -1,4 +1,4 @@
-"""The values of a policy: declared once, checked, and taken from three places."""
+"""The values of a policy: declared once, validated, and read from three places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only what was said outright takes anything out of search; a probable new value links; lists and other people stay."""
+"""Only explicit statements remove anything from search; a probable new value is linked; lists and others stay."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memory.text.utterances import statements
 
 
 def near(_statement: str, others: Sequence[str]) -> list[float]:
-    """A model to which everything is near."""
+    """Return similarities of a model that finds everything similar."""
     return [0.92] * len(others)
 
 
 def decide(
     said: str, *earlier: str, speaker: str = "Ada", others: Sequence[str] = (), successions=(), cosines=near
 ) -> Settled[int]:
-    """What `said` does to `earlier` messages (keys 0, 1, …); `others`: who said each, if it wasn't `speaker`."""
+    """Settle `said` against `earlier` messages (keys 0, 1, …). `others` are their speakers if not `speaker`."""
     people = others or [speaker] * len(earlier)
     told = {at: statements(text, speaker=who) for at, (text, who) in enumerate(zip(earlier, people, strict=True))}
     return settle(

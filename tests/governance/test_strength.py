@@ -1,4 +1,4 @@
-"""Strength: one definition in two languages."""
+"""Strength: the definitions in Python and in SQL agree."""
 
 from __future__ import annotations
 

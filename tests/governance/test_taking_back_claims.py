@@ -1,4 +1,4 @@
-"""A person takes back, in the same conversation, a claim that was written in their name; nothing else goes with it."""
+"""A person takes back, in the same conversation, a claim that was written in their name; nothing else is affected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DISOWNED = "That was not me. I am not allergic to anything."
 
 
 def retired(new: str, *old: str, speaker: str = "", told_by: str = "", elsewhere: bool = False) -> list[str]:
-    """What of the old texts leaves search when `new` is said after them."""
+    """Return which of the old texts leave search when `new` is said after them."""
     told: dict[int, list[Statement]] = {
         place: statements(text, speaker=told_by) for place, text in enumerate(old, start=1)
     }
@@ -41,20 +41,20 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
 @pytest.mark.parametrize(
     ("new", "old"),
     [
-        # Nothing is disowned, or nothing is denied.
+        # The statement disowns nothing, or denies nothing.
         ("I am not allergic to cats.", "I am allergic to peanuts."),
         ("I am not allergic to anything.", "I am allergic to peanuts."),
         ("That was not me.", "I am allergic to peanuts."),
-        # Another topic, or another thing of the same.
+        # The memory is about another topic, or about another thing within the topic.
         ("That was not me. I am not allergic to cats.", "I am allergic to peanuts."),
         ("That was not me. I am not in Oslo.", "I am allergic to peanuts."),
-        # It denies where somebody is, or something for a time.
+        # These deny a location, or something for a limited time.
         ("That's wrong. I'm not in Oslo this week.", "I live in Oslo."),
         ("That's wrong. I'm not in Oslo.", "I live in Oslo."),
         ("That's not right. I don't smoke today.", "I smoke every day."),
         ("那不对。我今天不喝咖啡。", "我每天早上喝咖啡。"),
         ("那不对。我不在上海。", "我住在上海。"),
-        # What is alike but for a number, a day or a thing.
+        # These are alike except for a number, a day or a thing.
         ("That's wrong. I don't use Python for speed.", "I use Python for data work."),
         ("That's false. I don't speak French fluently.", "I speak French."),
         ("That's wrong. I'm not allergic to peanut butter.", "I am allergic to peanuts."),
@@ -62,20 +62,20 @@ def test_a_claim_that_is_taken_back_leaves_search(new: str, old: str) -> None:
         ("I didn't say that. I have no key to room 12.", "I have the key to room 14."),
         ("那不对。我没有狗。", "我有一只狗和一只猫。"),
         ("那不对。我不在周五上班。", "我在周一上班。"),
-        # It is asked, supposed or quoted.
+        # The statement is a question, a supposition or a quotation.
         ("Was that not me? I am not allergic to anything.", "I am allergic to peanuts."),
         ("That was not me. Am I not allergic to anything?", "I am allergic to peanuts."),
         ("That was not me. Maybe I am not allergic to anything.", "I am allergic to peanuts."),
         ('She said "that was not me". I am not allergic to anything.', "I am allergic to peanuts."),
         ("That was not me at the party. I am not allergic to anything.", "I am allergic to peanuts."),
-        # What was said is of somebody else, in the past, a question, a quotation or denied already.
+        # The earlier statement is about someone else, in the past, a question, a quotation, or already denied.
         (DISOWNED, "My sister is allergic to peanuts."),
         (DISOWNED, "Ben is allergic to peanuts."),
         (DISOWNED, "I used to be allergic to peanuts."),
         (DISOWNED, "Am I allergic to peanuts?"),
         (DISOWNED, "The doctor says I am allergic to peanuts."),
         (DISOWNED, "I am not allergic to peanuts."),
-        # More would go with it.
+        # More than the claim would be removed.
         (DISOWNED, "I am allergic to peanuts and my son loves chess."),
         ("那不是我说的。我对猫不过敏。", "我妹妹对花生过敏。"),
         ("我对什么都不过敏。", "我对花生过敏。"),

@@ -1,4 +1,4 @@
-"""A score says how likely a statement gives a new value; other holders and items of a series are ruled out first."""
+"""A score tells how likely a statement gives a new value; other holders and items of a series are ruled out first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backups of a real database: made, verified, restored whole or not at all, and nothing that was erased comes back."""
+"""Backups of a real database are made, verified, and restored whole or not at all, and erased data never comes back."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def world(settings: Any, tmp_path: Path) -> Iterator[Path]:
-    """A database of its own, a copy of the empty test database, and the folder of its backups."""
+    """Yield a separate database, which is a copy of the empty test database, and the folder of its backups."""
     folder = tmp_path / "backups"
     settings.MEMOS_BACKUP_DIR = str(folder)
     settings.MEMOS_ERASURE_LEDGER = str(folder / "erasures.ledger")
@@ -112,7 +112,7 @@ def restore(path: Path, *options: str) -> str:
 
 
 def refused(path: Path, *options: str) -> CommandError:
-    """A restore that is refused changes nothing and leaves no database."""
+    """Check that a restore is refused, changes nothing and leaves no database."""
     before, databases = texts(), names()
     with pytest.raises(CommandError) as failed:
         restore(path, *options)
@@ -152,7 +152,7 @@ class TestBackup:
         assert "audit events hold" in said
         left = {name: number for name, number in _counts().items() if name in counted}
         changed = {name for name in counted if left[name] != counted[name]}
-        # The question that was just asked; what changed in the index is forgotten; nothing else.
+        # The question was asked after the restore, and the index changes are forgotten; nothing else changed.
         assert changed <= {"memory_contextpack", "memory_indexchange", "memory_posting", "memory_requestminute"}
         event = AuditLog.objects.across_namespaces().get(event_type="RESTORE")
         assert event.subject == path.name
@@ -416,7 +416,7 @@ class TestRefused:
 
 
 class TestErased:
-    """What was erased after a backup does not come back with it."""
+    """Data erased after a backup does not come back with it."""
 
     def test_memories_by_their_ids_wherever_they_were(self, alice):
         gone = say(alice, "The safe opens with zinnober.")
@@ -435,7 +435,7 @@ class TestErased:
         assert "zinnober" not in str(found(alice, "What opens the safe?"))
         again = Erasure.objects.across_namespaces().get(id=erased.id)
         assert (again.status, again.proof["left"]) == (ErasureStatus.FINISHED, 0)
-        # A later restore of the same backup erases again.
+        # A later restore of the same backup carries out the erasures again.
         assert "1 erasures, 1 memories" in restore(path, "--replace")
         assert texts() == ["The ferry leaves at nine."]
 
@@ -461,7 +461,7 @@ class TestErased:
 
         restore(path)
         assert texts() == []
-        # What was remembered after the erasure is in the later backup and is not touched.
+        # The memory stored after the erasure is in the later backup and stays.
         restore(later, "--replace")
         assert [str(identity) for identity in Memory.objects.across_namespaces().values_list("pk", flat=True)] == [kept]
 
@@ -479,7 +479,7 @@ class TestErased:
         assert not Document.objects.across_namespaces().exists()
 
     def test_what_was_only_deleted_comes_back(self, alice):
-        """A document that was deleted by mistake is what backups are for."""
+        """Backups can bring back a document that was deleted by mistake."""
         put_document(alice.scope, document=NewDocument(text="A letter.", document_id="letter"), now=timezone.now())
         path = back_up()
         delete_document(alice.scope, document_id="letter", now=timezone.now())
@@ -563,12 +563,12 @@ class TestErased:
         carry_out = run.carry_out
 
         def without_redis(**arguments: Any) -> bool:
-            # As after a failure: Redis is left alone for a while.
+            # After a failure, Redis is not used for a while.
             redis_store._paused_until = 0.0 if waited else time.monotonic() + 30
             return carry_out(**arguments)
 
         monkeypatch.setattr(replay.run, "carry_out", without_redis)
-        # Not `time.sleep` of everyone: the restore itself waits for connections that are just closing.
+        # Only this module's `time.sleep` is replaced, since the restore itself waits for closing connections.
         monkeypatch.setattr(replay, "time", SimpleNamespace(monotonic=time.monotonic, sleep=waited.append))
         restore(path, "--replace")
         assert texts() == []
@@ -580,7 +580,7 @@ class TestErased:
         say(later, "Said in the namespace that goes.")
         erase(later, whole_namespace=True)
         restore(path, "--replace")
-        # The sequence goes on where the backup was: the number is given again.
+        # The sequence continues from the backup, so the number is used again.
         again = Namespace.objects.create(id=later.scope.namespace_id, name="other")
         other = Tenant(Scope(again.pk, "other", "tests"), "", later.client)
         say(other, "Another tenant's.")
@@ -707,7 +707,7 @@ class TestRedis:
 
 
 def empty() -> None:
-    """The disk is lost: a new, empty database of the same name."""
+    """Create a new, empty database of the same name, as after the loss of a disk."""
     name = postgres.database_name()
     connection.close()
     with postgres.connect(postgres.MAINTENANCE) as admin:

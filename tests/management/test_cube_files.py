@@ -1,4 +1,4 @@
-"""manage.py dump_cube and load_cube: a round trip by files of this machine."""
+"""manage.py dump_cube and load_cube: a round trip through files on this machine."""
 
 from __future__ import annotations
 

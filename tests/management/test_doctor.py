@@ -1,4 +1,4 @@
-"""The doctor names what we break here, and how to repair it."""
+"""The doctor names faults that the tests make, and how to repair them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.vectorless import take_vectors
 
 @pytest.fixture(autouse=True)
 def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that nothing is wrong with."""
+    """Make a server that has no faults."""
     seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())
     queued_jobs().delete()
     ensure_schedules()
@@ -43,7 +43,7 @@ def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examine(*arguments: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
-    """The exit status, and {name: (status, what, fix)}."""
+    """Run the doctor, and return the exit status and {name: (status, what, fix)}."""
     out = StringIO()
     status = 0
     try:
@@ -64,7 +64,7 @@ def examine(*arguments: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
 
 def test_nothing_is_wrong() -> None:
     status, found = examine()
-    # The hash model of the tests is what the settings check objects to, rightly.
+    # The check of the settings rightly objects to the tests' hash model.
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0

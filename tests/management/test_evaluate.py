@@ -26,7 +26,7 @@ def run_of(*arguments: object) -> dict:
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
-    """Twenty questions, each of which one memory answers word for word."""
+    """Write a dataset of twenty questions, each of which one memory answers word for word."""
     things = [f"thing{n}" for n in range(20)]
     return write_dataset(
         tmp_path / "things",
@@ -96,7 +96,7 @@ def test_a_clear_regression_ends_with_a_status_of_its_own(dataset: Path, monkeyp
     with pytest.raises(CommandError, match=f"Worse than run {first['id']}: .*MRR") as refused:
         evaluated(dataset, "--compare", first["id"])
     assert refused.value.returncode == 3
-    # What is worse by no more than is tolerated is none.
+    # A difference within the tolerance is no regression.
     evaluated(dataset, "--compare", first["id"], "--tolerance", "100")
 
 

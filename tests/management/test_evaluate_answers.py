@@ -1,4 +1,4 @@
-"""manage.py evaluate --answers: quotes or a model's answers, marked, kept line by line, taken up again, compared."""
+"""manage.py evaluate --answers: quotes or a model's answers are marked, kept line by line, resumed and compared."""
 
 from __future__ import annotations
 

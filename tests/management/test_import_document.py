@@ -34,7 +34,7 @@ def test_a_refusal_says_why(db, tmp_path, content, options, says):
     with pytest.raises(CommandError, match=says):
         run(path, *options)
     assert not Document.objects.across_namespaces().exists()
-    # A file that was begun is kept, with why it was refused, and its namespace with it.
+    # A file that was begun is kept with the reason of its refusal, and so is its namespace.
     assert Namespace.objects.exists() == DocumentFile.objects.across_namespaces().exists()
     assert Namespace.objects.exists() == (says == "there is no text in it")
 

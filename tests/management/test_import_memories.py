@@ -15,7 +15,7 @@ from tests.services.imports.exports import archive, chatgpt
 
 pytestmark = pytest.mark.django_db
 
-# As mem0's `get_all` has them.
+# The form of mem0's `get_all`.
 ADA = {
     "id": "f4cbdb08-7062-4f3e-8eb2-9f5c80dfe64c",
     "memory": "Ada gets sick on planes.",
@@ -182,7 +182,7 @@ def test_what_the_gate_keeps_out_is_counted_and_comes_once(tmp_path: Path) -> No
     assert QuarantinedItem.objects.across_namespaces().count() == 1
 
 
-# The gate refuses the session that is named after its user.
+# The gate refuses this session because of its user's name.
 SECRET = {**ADA, "user_id": "AKIA" + "QZ7RT4WXYB2MNC5D"}
 
 
@@ -192,7 +192,7 @@ def list_names() -> list[str]:
 
 @pytest.fixture
 def fail_after(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Has the import end with an error after so many batches, which have one turn each."""
+    """Make the import fail after a number of batches, which have one turn each."""
 
     def fail(batches: int, error: BaseException) -> None:
         left = [batches]

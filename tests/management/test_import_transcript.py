@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
 
 
 def test_a_conversation_that_is_refused_leaves_no_namespace_and_the_others_stay(tmp_path: Path) -> None:
-    """The gate refuses the name of its session."""
+    """The gate refuses the session's name."""
     Namespace.objects.create(name="there")
     refused = written(tmp_path, "diary.jsonl", {"text": "kiln", "session_id": "AKIA" + "QZ7RT4WXYB2MNC5D"})
     for namespace in ("fresh", "there"):

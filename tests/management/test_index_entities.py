@@ -1,4 +1,4 @@
-"""`manage.py index_entities`: reads what waits, or a whole namespace again."""
+"""`manage.py index_entities`: reads waiting memories, or a whole namespace again."""
 
 from __future__ import annotations
 

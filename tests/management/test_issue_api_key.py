@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def issued(*arguments: str) -> str:
-    """The last line of the output."""
+    """Run the command, and return the last line of its output."""
     out = StringIO()
     call_command("issue_api_key", *arguments, stdout=out)
     assert out.getvalue().endswith("\n")

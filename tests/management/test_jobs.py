@@ -1,4 +1,4 @@
-"""`manage.py jobs`: the list, and what replay and discard say."""
+"""`manage.py jobs`: the list, and the messages of replay and discard."""
 
 from __future__ import annotations
 

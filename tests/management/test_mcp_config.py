@@ -1,4 +1,4 @@
-"""`mcp_config` prints the lines that the guide shows, with a key that opens `/mcp`."""
+"""`mcp_config` prints the lines in the guide, with a key that opens `/mcp`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:8000/mcp"
 
 
 def printed(*arguments: str) -> tuple[str, str]:
-    """The lines, and what is said beside them."""
+    """Return the printed lines, and the messages on standard error."""
     out, said = StringIO(), StringIO()
     call_command("mcp_config", *arguments, stdout=out, stderr=said)
     return out.getvalue(), said.getvalue()
@@ -96,7 +96,7 @@ SHAPES: dict[str, Callable[[str], Any]] = {
 
 
 def read_lines(name: str, lines: str) -> Any:
-    """What the program reads in its lines."""
+    """Parse the lines as the program does."""
     lines = lines.replace(key_in(lines), KEY)
     if name == "claude-code":
         return shlex.split(lines)

@@ -1,4 +1,4 @@
-"""Backups are made, verified and restored by the login of the install page: no superuser, CREATEDB, own database."""
+"""The install page's login makes, verifies and restores backups: no superuser, but with CREATEDB and its database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def login(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a server whose login may not create extensions: an administrator has, in its database."""
+    """Make the environment of a server whose login may not create extensions; an administrator has created them."""
     parameters = {**connection.get_connection_params(), "dbname": "postgres"}
     known: dict[str, Any] = {
         name: parameters[name] for name in ("host", "port", "user", "password", "dbname") if parameters.get(name)
@@ -59,7 +59,7 @@ def test_a_backup_is_verified_and_restored(login, tmp_path):
     folder = tmp_path / "backups"
     manage(login, "issue_api_key", "first", "--all-namespaces")
 
-    # The web server is connected meanwhile.
+    # The web server stays connected meanwhile.
     with psycopg.connect(login["DATABASE_URL"]) as server:
         keys = server.execute("SELECT count(*) FROM memory_apikey").fetchone()
         assert "erified" in manage(login, "backup", "--to", str(folder), "--verify")

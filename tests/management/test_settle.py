@@ -1,4 +1,4 @@
-"""`manage.py settle`: lists what it would do, does it, and takes it back."""
+"""`manage.py settle`: lists its changes, makes them, and undoes them."""
 
 from __future__ import annotations
 

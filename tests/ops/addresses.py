@@ -1,4 +1,4 @@
-"""Every address of the console, for tests of what holds for all of them."""
+"""Every address of the console, for tests of properties that all of them share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figur
 
 
 def trained(scope: Scope) -> dict[str, Any]:
-    """A data set and an adapter, neither of which is made yet."""
+    """Make a data set and an adapter, both unfinished, and return their parameters."""
     dataset = TrainingDataset.objects.create(namespace_id=scope.namespace_id, created_at=NOW)
     adapter = Adapter.objects.create(
         namespace_id=scope.namespace_id, name="style", dataset_id=dataset.id, created_at=NOW
@@ -54,7 +54,7 @@ def trained(scope: Scope) -> dict[str, Any]:
 
 
 def erase_someone() -> uuid.UUID:
-    """A user of harbour who was erased."""
+    """Erase a user of harbour, and return the user's id."""
     who = users.create_user(system_access("tests"), namespace="harbour", name="gone", now=NOW)
     terms = ChangeTerms(request_id="")
     erase_user(system_access("tests"), user_id=who.pk, reason="asked", confirm="gone", terms=terms, now=timezone.now())
@@ -62,7 +62,7 @@ def erase_someone() -> uuid.UUID:
 
 
 def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every address of the console by its name, pages and deeds alike, with the parameters that it needs."""
+    """Return every address of the console by its name, both pages and actions, with the parameters that it needs."""
     index_pending(now=NOW)
     judgements.judge(
         world.harbour, query_text="Who boards?", marks=[judgements.Mark(world.ids[0], True)], now=NOW

@@ -1,4 +1,4 @@
-"""A small world for staff to look at: two namespaces, a hostile text, a summary, a pack, a key."""
+"""A small world for staff to inspect: two namespaces, a hostile text, a summary, a pack, a key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
 
 @dataclass(frozen=True)
 class World:
-    """`ids` are memories of `harbour`, oldest first; `hostile` is the last of them; `elsewhere` is another tenant's."""
+    """Two namespaces: `ids` are harbour's memories, oldest first, `hostile` the last one; `elsewhere` is the
+    bakery's."""
 
     harbour: Scope
     ids: list[uuid.UUID]
@@ -97,7 +98,7 @@ def staff(db) -> Client:
 
 @pytest.fixture
 def grant_console(db):
-    """Makes a member of staff who may open the console, reaches these namespaces and has these permissions beside."""
+    """Return a function that creates a member of staff with access to the console, these namespaces and permissions."""
 
     def make(*namespaces: str, permissions: tuple[str, ...] = ()) -> Client:
         user = User.objects.create_user(f"clerk{User.objects.count()}", is_staff=True)
@@ -114,7 +115,7 @@ def grant_console(db):
 
 
 class PostgresAway:
-    """Takes PostgreSQL away: its connections are ended, and new ones lead to a port where nobody listens."""
+    """Makes PostgreSQL unavailable: it closes connections, and points new ones to a port without a listener."""
 
     def __init__(self) -> None:
         self.where = {name: connections.settings["default"][name] for name in ("HOST", "PORT")}
@@ -135,7 +136,7 @@ class PostgresAway:
 
 @pytest.fixture
 def postgres_away(transactional_db) -> Iterator[PostgresAway]:
-    """`take()` takes PostgreSQL away until `bring_back()` or the end of the test."""
+    """Return an object whose `take()` disconnects PostgreSQL until `bring_back()` or the end of the test."""
     away = PostgresAway()
     yield away
     away.bring_back()
@@ -143,7 +144,7 @@ def postgres_away(transactional_db) -> Iterator[PostgresAway]:
 
 @pytest.fixture
 def clear_shared() -> Callable[[], None]:
-    """Calling it makes the next poll of a page a new look, as some seconds do."""
+    """Return a function after which the next poll of a page computes it again, as it does after some seconds."""
 
     def clear() -> None:
         forget_kept()
@@ -154,7 +155,7 @@ def clear_shared() -> Callable[[], None]:
 
 @pytest.fixture
 def redis_away(settings) -> Iterator[Callable[[], None]]:
-    """Calling it takes Redis away until the test ends."""
+    """Return a function that takes Redis away until the test ends."""
 
     def take() -> None:
         nobody = "redis://127.0.0.1:1/0"

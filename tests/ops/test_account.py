@@ -1,4 +1,4 @@
-"""Where an account is signed in, and its second factor."""
+"""The logins of an account, and its second factor."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def signed_in(user: User, *, browser: str = "Firefox on the desk", address: str 
 
 
 def code_of(user: User, *, steps: int = 0) -> str:
-    """The code of the app now, or some steps of 30 seconds later."""
+    """Return the app's code of now, or of some steps of 30 seconds later."""
     device = TOTPDevice.objects.get(user=user)
     return f"{totp(device.bin_key, drift=steps):06d}"
 
 
 def enrolled(client: Client, user: User) -> list[str]:
-    """Sets the second factor up by the pages; returns the backup codes that were shown."""
+    """Set the second factor up by the pages; return the backup codes."""
     client.post(f"{URL}second-factor/begin/")
     page = client.get(URL).content.decode()
     assert "<svg" in page

@@ -1,4 +1,4 @@
-"""`/ops/activation/`: caches of prefixes, for staff who reach their namespace; built and dropped by who may."""
+"""`/ops/activation/`: staff who reach a namespace see its caches of prefixes, and build and drop them if permitted."""
 
 from __future__ import annotations
 

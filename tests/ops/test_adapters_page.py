@@ -1,4 +1,4 @@
-"""`/ops/adapters/`: data sets and adapters are shown to who reaches the namespace, and changed by who may."""
+"""`/ops/adapters/`: staff who reach a namespace see its data sets and adapters, and change them if permitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAY = ("memory.change_adapter",)
 
 @pytest.fixture
 def adapter(world: World) -> Adapter:
-    """A candidate of harbour, and one of bakery."""
+    """Make a candidate adapter of harbour and one of bakery, and return the first."""
     for name in ("bakery", "harbour"):
         scope = scope_of(name)
         dataset = TrainingDataset.objects.create(

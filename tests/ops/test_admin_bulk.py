@@ -1,4 +1,4 @@
-"""Bulk work in the admin: each verb, its undo, the job of a large selection, the file of an export."""
+"""Bulk work in the admin: each action and its undo, the job of a large selection, and the file of an export."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIST = "/admin/memory/memory/"
 
 
 def act(client: Client, ids: list[uuid.UUID], action: str, **values: str):
-    """Confirms an action, and the page after it."""
+    """Confirm an action, and return the page after it."""
     data = {"action": action, "_selected_action": [str(ids[0])], "ids": ",".join(map(str, ids)), "confirmed": "yes"}
     return client.post(LIST, {**data, "reason": "tidy", **values}, follow=True)
 

@@ -1,4 +1,4 @@
-"""Background jobs in the admin: to be looked at, never to be written by hand."""
+"""Background jobs in the admin: staff can view them, and never edit them."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class TestChange:
         return client.post(change_url(memory_id), {**values, **changes})
 
     def test_the_page_escapes_and_costs_a_bounded_number_of_queries(self, staff, world, django_assert_max_num_queries):
-        # The first visit of a login is written down in it.
+        # The first visit after a login is recorded in the login's row.
         staff.get("/ops/account/")
         with django_assert_max_num_queries(15):
             shown = staff.get(change_url(world.hostile)).content.decode()
@@ -222,7 +222,7 @@ class TestChange:
 class TestRetired:
     @pytest.fixture
     def retired(self, world) -> Memory:
-        """`crane four` holds no longer since the third memory of the world."""
+        """Return `crane four`, which is no longer valid since the third memory of the world."""
         old, new = world.ids[1], world.ids[2]
         where = {"namespace_id": world.harbour.namespace_id, "memory_id": old, "start": 0, "end": 10}
         said = {"by": new, "by_start": 0, "by_end": 34, "reason": "A newer <b>memory</b> takes it back."}

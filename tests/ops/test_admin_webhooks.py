@@ -1,4 +1,4 @@
-"""Webhooks, their deliveries and bulk changes in the admin: to be looked at, without what only receivers may know."""
+"""Webhooks, their deliveries and bulk changes in the admin: staff can view them, but not the receivers' secrets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ECHO = "an echo of a text"
 
 @pytest.fixture
 def told(world: World) -> Webhook:
-    """A webhook of each namespace, the harbour's with two deliveries; and a bulk change of each."""
+    """Make a webhook in each namespace, harbour's with two deliveries, and a bulk change in each."""
     endpoints.create_webhook(ACCESS, scope_of("bakery"), url=URL, now=NOW)
     row, _secret = endpoints.create_webhook(
         ACCESS, world.harbour, url=URL, description=HOSTILE, types=["memory.added"], now=NOW
@@ -49,7 +49,7 @@ def told(world: World) -> Webhook:
 
 
 def member(*codes: str) -> Client:
-    """Staff who reach the harbour, with these permissions."""
+    """Return the client of a member of staff who reaches the harbour and has these permissions."""
     user = User.objects.create_user("rita", is_staff=True)
     user.user_permissions.add(*Permission.objects.filter(codename__in=codes))
     StaffGrant.objects.create(user=user, namespace_id=scope_of("harbour").namespace_id)
@@ -68,7 +68,7 @@ def listed(client: Client, name: str, **query: str) -> list[Any]:
 
 
 def whole(client: Client, name: str) -> str:
-    """The list and the page of each row that the client sees."""
+    """Return the list and the page of each row that the client sees."""
     shown = client.get(f"/admin/memory/{name}/").content.decode()
     for row in listed(client, name):
         shown += client.get(f"/admin/memory/{name}/{row.pk}/change/").content.decode()

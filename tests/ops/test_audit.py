@@ -23,7 +23,7 @@ URL = "/ops/audit/"
 
 @pytest.fixture
 def events(world):
-    """Three events of two requests in `harbour` now, one of another namespace, one of none."""
+    """Write three events of two requests in `harbour` now, one of another namespace, and one of no namespace."""
     now = timezone.now()
     first = replace(world.harbour, request_id="req-1", actor="key:dock")
     details = {
@@ -175,7 +175,7 @@ def test_the_list_costs_as_many_queries_for_many_events(world, staff, django_ass
 
 @pytest.fixture
 def requests_listed(world, monkeypatch):
-    """What the API answered, newest first."""
+    """Fake the API's newest requests."""
     now = timezone.now()
 
     def one(number, status, namespace_id, key="Dock agent"):

@@ -1,4 +1,4 @@
-"""Every page of the console while PostgreSQL or Redis is away: what is missing is said, with what to do about it."""
+"""Every page of the console while PostgreSQL or Redis is away says so, and says what to do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_deed_while_the_database_is_away_says_to_look_before_it_is_done_again(
     assert "Try again</a>" not in page.content.decode()
 
 
-# Where Redis is needed, and what the page says instead of what it would show.
+# Pages that need Redis, with the message that they show instead.
 SAYS = {
     "overview": "Redis does not answer",
     "overview_live": "Redis does not answer",

@@ -1,4 +1,4 @@
-"""The numbers of a chart as a file, from the link that the chart itself has."""
+"""The numbers of a chart as a file, downloaded from the chart's own link."""
 
 from __future__ import annotations
 

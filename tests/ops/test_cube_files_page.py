@@ -1,4 +1,4 @@
-"""`/ops/cubes/ID/files/`: a cube is dumped and files are loaded by staff who may, in namespaces that they reach."""
+"""`/ops/cubes/ID/files/`: permitted staff dump a cube and load files, in namespaces that they reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/ops/cubes/` and `/ops/users/`: what staff see of whose memories are whose, and what they may do with it."""
+"""`/ops/cubes/` and `/ops/users/`: what staff see of cubes and their owners, and what they may change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERYTHING = system_access("tests")
 
 @pytest.fixture
 def ann(world: World) -> User:
-    """A user of harbour; one of bakery beside."""
+    """Create a user of harbour, and one of bakery."""
     users.create_user(EVERYTHING, namespace="bakery", name="baker", now=timezone.now())
     return users.create_user(
         EVERYTHING, namespace="harbour", name="ann", display_name="Ann Lee", preferences={"tea": "oolong"},
@@ -33,7 +33,7 @@ def ann(world: World) -> User:
 
 @pytest.fixture
 def cube(ann: User) -> Cube:
-    """Harbour, which is Ann's, shared with the baker; bakery is another."""
+    """Register a cube of harbour that is Ann's and shared with the baker, and a cube of bakery."""
     create.register_cube(EVERYTHING, namespace="bakery", name="The bakery's", now=timezone.now())
     row = create.register_cube(
         EVERYTHING, namespace="harbour", name="The port's <i>log</i>", owner_id=ann.pk, now=timezone.now()
@@ -88,7 +88,7 @@ def test_what_is_typed_of_a_user_is_for_who_may_read_texts(staff, grant_console,
         assert "Ann Lee" not in shown
         assert "oolong" not in shown
     assert "oolong" in text(staff, f"/ops/users/{ann.pk}/")
-    # The baker is out of the clerk's reach: an id, and no name.
+    # The clerk cannot reach the baker, and so sees an id without a name.
     shown = text(clerk, f"/ops/cubes/{cube.pk}/")
     assert "The port&#x27;s &lt;i&gt;log&lt;/i&gt;" in shown
     assert "baker" not in shown
@@ -147,7 +147,7 @@ def test_a_cube_is_changed_and_its_owner_stays_whoever_sees_them(staff, grant_co
     )  # fmt: skip
     assert "Somebody changed the cube meanwhile" in press(owner="")
 
-    # The baker is of another namespace: this clerk sees an id, and leaves it.
+    # The baker belongs to another namespace: this clerk sees an id, and leaves it unchanged.
     clerk = grant_console("harbour", permissions=("memory.change_cube",))
     assert f'name="owner" maxlength="128" list="users" autocomplete="off" value="{baker.pk}"' in text(
         clerk, f"/ops/cubes/{cube.pk}/"

@@ -1,4 +1,4 @@
-"""The page about decay: its numbers are those of SQL and of the lists they lead to; trying saves nothing."""
+"""The page about decay: its numbers match SQL and the linked lists, and a trial saves nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def remember(scope, *texts, days=0.0):
 
 @pytest.fixture
 def pottery(db):
-    """Facts and small talk of several ages; some are weak already, some will be within a week."""
+    """Remember facts and small talk of several ages; some are weak already, and some will be within a week."""
     scope = scope_of("pottery")
     for place, days in enumerate((0, 3, 20, 60, 100, 200, 400, 900)):
         remember(scope, *(FACT.format(f"{place}-{one}") for one in range(place % 3 + 1)), days=days)
@@ -46,7 +46,7 @@ def count_on_arrival(client, link) -> int:
 
 
 def links(page: str) -> list[tuple[str, int]]:
-    """The links of the grid with the numbers they stand under."""
+    """Return the links of the grid with their numbers."""
     found = re.findall(r'<td class="heat-\d"><a href="([^"]+)"[^>]*>([\d,]+)</a>', page)
     return [(link.replace("&amp;", "&"), int(number.replace(",", ""))) for link, number in found]
 
@@ -62,7 +62,7 @@ def test_a_large_namespaces_page_stands_before_its_numbers(staff, pottery, setti
     [rest] = re.findall(r'hx-get="([^"]*decay/rest/[^"]*)"', page)
     answer = staff.get(rest.replace("&amp;", "&")).content.decode()
     assert 'name="floor"' in answer
-    # What is done with the memories that leave leads back to the page, not to a part of it.
+    # Actions on memories that leave soon return to the page, not to a fragment.
     assert 'name="next" value="/ops/decay/?ns=pottery&amp;floor=0.1"' in answer
 
 

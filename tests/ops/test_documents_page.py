@@ -1,4 +1,4 @@
-"""`/ops/documents/`: documents are looked at and erased, files given and followed, by staff who may, within reach."""
+"""`/ops/documents/`: permitted staff view and erase documents, and upload and follow files, within their reach."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def text(client: Any, address: str) -> str:
 
 @pytest.fixture
 def stored(world: World) -> DocumentFile:
-    """One document of harbour, and one of bakery."""
+    """Store a document of harbour and one of bakery, and return the first."""
     finish(give("bakery", name="the baker's.md"))
     return finish(give("harbour", keep_original=True))
 

@@ -19,7 +19,7 @@ READ = ("ops.view_memory_text",)
 
 @pytest.fixture
 def named(world: World) -> World:
-    """The world with entities: Tove, Erik and the Harbour Office in `harbour`, Selma in `bakery`."""
+    """Add entities to the world: Tove, Erik and the Harbour Office in `harbour`, and Selma in `bakery`."""
     turns(
         world.harbour,
         "minutes",
@@ -171,7 +171,7 @@ def test_the_list_asks_as_often_whatever_there_is(named, staff, django_assert_ma
 
 
 def listed(page: str) -> list[tuple[str, int]]:
-    """Names and mentions of the list, in its order."""
+    """Return names and mentions of the list, in its order."""
     return [
         (name, int(count))
         for name, count in re.findall(r'<bdi>([^<]+)</bdi></a></th>.*?#mentions">([0-9,]+)</a>', page, re.DOTALL)
@@ -183,7 +183,7 @@ def test_the_most_mentioned_come_first_when_asked_for_page_by_page(named, staff,
     index_pending(now=NOW)
     whole = listed(staff.get(LIST, {"ns": "harbour", "order": "mentions"}).content.decode())
     newest = listed(staff.get(LIST, {"ns": "harbour"}).content.decode())
-    # Who speaks is mentioned with each turn.
+    # Speakers are mentioned by each of their turns.
     assert [name for name, _count in whole[:2]] == ["Ann", "Tove"]
     assert sorted(whole) == sorted(newest)
     assert whole != newest

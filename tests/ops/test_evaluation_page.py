@@ -23,7 +23,7 @@ def measured(scope, **options) -> EvaluationRun:
 
 @pytest.fixture
 def marked(world: World) -> World:
-    """Two questions of `harbour` and one of `bakery` are marked."""
+    """Mark two questions of `harbour` and one of `bakery`."""
     judge(
         world.harbour,
         query_text="Who boards at buoy seven?",

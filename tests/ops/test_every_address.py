@@ -1,4 +1,4 @@
-"""What holds for every address of the console: who may not, sees nothing; looking changes nothing."""
+"""Every address of the console: users without permission see nothing, and viewing changes nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ops.models import StaffGrant
 from tests.ops.addresses import addresses
 from tests.ops.test_admin_reach import snapshot
 
-# Every member of staff has an account, which belongs to no namespace (tests/ops/test_account.py).
+# Every member of staff has an account that belongs to no namespace (tests/ops/test_account.py).
 OF_ACCOUNTS = ("account", "account_of")
 
 
 def member(name: str, *namespaces: str, permissions: bool) -> Client:
-    """Staff with every permission but that of reaching all namespaces, or with none."""
+    """Return staff who have either every permission except reaching all namespaces, or none."""
     user = User.objects.create_user(name, is_staff=True)
     if permissions:
         user.user_permissions.set(Permission.objects.exclude(codename="all_namespaces"))
@@ -32,7 +32,7 @@ def test_looking_changes_nothing(world, staff):
     for path, query in every.values():
         assert staff.get(path, query).status_code in (200, 204, 302, 405), path
     changed = {table for table, rows in snapshot().items() if rows != before[table]}
-    # That someone looked is written down, and in the login where from.
+    # The audit records that someone looked, and the login records from where.
     assert changed <= {"memory.AuditLog", "ops.StaffSession"}
 
 

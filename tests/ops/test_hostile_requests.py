@@ -1,4 +1,4 @@
-"""Hostile parameters of the console: a clear answer, never a failure of the server, nothing that leads elsewhere."""
+"""Hostile parameters of the console get a clear answer, never a server error or a redirect to another site."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_where_a_deed_leads_back_to(world, staff, wanted, leads_to):
 
 
 def test_a_field_of_a_row_that_is_none_is_refused_in_every_list_and_page(world, staff):
-    """Django takes relations from elsewhere for fields, and fails on them and on the empty name."""
+    """Django takes relations from other models for fields, and fails on them and on the empty name."""
     for model in admin.site._registry:
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         row = model._base_manager.order_by("pk").first()

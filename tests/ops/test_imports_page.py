@@ -1,4 +1,4 @@
-"""`/ops/imports/`: files are looked at, taken in and followed by staff who may, in namespaces that they reach."""
+"""`/ops/imports/`: permitted staff preview, import and follow files, in namespaces that they reach."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def export() -> SimpleUploadedFile:
 
 @pytest.fixture
 def followed(world: World) -> MemoryImport:
-    """One import of harbour, and one of bakery."""
+    """Start an import of harbour and one of bakery, and return the first."""
     start("bakery", name="the baker's.txt")
     return start("harbour")
 

@@ -1,4 +1,4 @@
-"""The inspector: packs as they were handed over, replays that store nothing, and what would be handed over."""
+"""The inspector: packs as agents got them, replays that store nothing, and the pack that a question would get."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTION = "When does the harbour pilot board?"
 
 
 def pack_of(world, text=QUESTION, **more):
-    """Asks as an agent would, and returns the pack that is kept."""
+    """Ask as an agent would, and return the stored pack."""
     answer = query(world.harbour, Ask(text, 3, timezone.now(), **more), session="night shift", max_tokens=400)
     return ContextPack.objects.across_namespaces().get(pk=answer.pack_id)
 
@@ -304,7 +304,7 @@ class TestStore:
         event = AuditLog.objects.across_namespaces().get(event_type="INGEST", actor__startswith="staff:clerk")
         assert event.namespace_id == world.harbour.namespace_id
         assert ContextPack.objects.across_namespaces().count() == 1  # that of the world
-        # Looking again stores nothing more.
+        # Viewing the page again stores nothing more.
         client.get(answer.redirect_chain[-1][0])
         assert Memory.objects.across_namespaces().filter(text=STORED).count() == 1
 

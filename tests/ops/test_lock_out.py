@@ -1,4 +1,4 @@
-"""After so many failures an account and an address are refused for a while, and told when it opens again."""
+"""After too many failures an account and an address are locked for a while, and the answer says until when."""
 
 from __future__ import annotations
 

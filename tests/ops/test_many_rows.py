@@ -1,4 +1,4 @@
-"""What a page asks of the database does not grow with the rows: as many statements at ten rows as at thousands."""
+"""The number of a page's statements does not grow with its rows: it is the same for ten rows and for thousands."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.ops.addresses import addresses
 from tests.ops.conftest import NOW
 from tests.ops.test_pipeline import failed_job, quarantined
 
-# Beyond a page and what Django fetches at once; below what makes a namespace a large one, of which some pages load
-# parts afterwards.
+# More than a page and than Django fetches at once, but fewer than in a large namespace, for which some pages load parts
+# later.
 MANY = 2_100
 
 
 def copied(column: str) -> str:
-    """The id of copy g, made of the original's: SQL."""
+    """Return SQL for the id of copy g, made from the original's."""
     return f"(left(one.{column}::text, 24) || lpad(to_hex(1000000 + g), 12, '0'))::uuid"
 
 
 def multiply(table: str, condition: str, first: int, last: int, **changed: str) -> None:
-    """Copies one row of the table for each number g from `first` to `last`, with other values (SQL) in some columns."""
+    """Copy one row of the table for each number g from `first` to `last`, with other values (SQL) in some columns."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table])
         columns = [name for (name,) in cursor.fetchall()]
@@ -44,10 +44,10 @@ def multiply(table: str, condition: str, first: int, last: int, **changed: str) 
 
 
 def grow(world, first: int, last: int) -> None:
-    """More of everything that lists and counts are made of."""
+    """Add more of everything from which lists and counts are made."""
     own = f"namespace_id = {world.harbour.namespace_id}"
     memory = f"{own} AND id = '{world.ids[0]}'"
-    # Equal texts would be folded into one by a search, which then reads others in their place.
+    # A search would merge equal texts, and then read others instead.
     text = "md5(g::text) || ' ' || md5((g + 1)::text)"
     multiply("memory_memory", memory, first, last, id=copied("id"), turn="1000 + g", text=text)
     of_memory = f"{own} AND memory_id = '{world.ids[0]}'"
@@ -74,7 +74,7 @@ def grow(world, first: int, last: int) -> None:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What is sent to PostgreSQL within: by Django and beside it."""
+    """Collect the statements sent to PostgreSQL within, through Django and directly."""
     sent: list[str] = []
     whole = psycopg.Cursor.execute
 
@@ -90,9 +90,10 @@ def statements() -> Iterator[list[str]]:
 def costs(
     client: Client, every: dict[str, tuple[str, dict[str, object]]], clear_shared: Callable[[], None]
 ) -> dict[str, list[str]]:
-    """The statements of each address, the second time it is opened, when nothing is left that others counted or read.
+    """Return the statements of each address when it is opened a second time.
 
-    What a process knows for two seconds would be left in some runs, and not in slower ones.
+    Everything that other addresses counted or read is forgotten first: fast runs would still have what a process keeps
+    for two seconds, and slow ones not.
     """
     found = {}
     for name, (path, query) in every.items():

@@ -1,4 +1,4 @@
-"""The page of the map: its points, its clusters and what is done with a selection; reach, permissions, masking."""
+"""The map: its points, its clusters, and actions on a selection; reach, permissions, masking."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIST = "/admin/memory/memory/"
 
 @pytest.fixture
 def drawn(world):
-    """The world with a map of each namespace."""
+    """Draw a map of each namespace in the world."""
     turns(world.harbour, "cargo", *(f"Ship number{one} unloads cargo at the quay." for one in range(30)))
     for scope in (world.harbour, scope_of("bakery")):
         fit.project(scope, now=timezone.now())
@@ -31,7 +31,7 @@ def drawn(world):
 
 
 def read(content: bytes) -> tuple[np.ndarray, list[uuid.UUID], dict[str, np.ndarray]]:
-    """Places, ids and small columns, as the script reads them."""
+    """Return places, ids and small columns, as the script reads them."""
     [count] = struct.unpack("<I", content[:4])
     assert len(content) == 4 + count * (12 + 4 + 2 + 5 + 16)
     places = np.frombuffer(content, "<f4", 3 * count, 4).reshape(3, count).T

@@ -1,4 +1,4 @@
-"""Who may not read texts reads neither speakers, titles, typed reasons nor metadata, and cannot find them out."""
+"""Users who may not read texts see no speakers, titles, typed reasons or metadata, and cannot find them out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL = ("view_memory", "change_memory", "view_quarantineditem", "change_quarantin
 
 @pytest.fixture
 def full(world: World) -> World:
-    """The world with every kind of typed word in it."""
+    """Add every kind of typed word to the world."""
     access = system_access("staff:someone")
     metadata = {KEY: VALUE, "tags": [TAG]}
     said = [NewMemory("night shift", "user", f"Pilot message {n}.", speaker=SPEAKER, metadata=metadata) for n in "12"]

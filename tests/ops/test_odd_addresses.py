@@ -1,4 +1,4 @@
-"""Addresses that nobody links to answer 4xx and never 500."""
+"""Addresses that no page links to answer 4xx and never 500."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_an_empty_server_shows_the_first_steps(staff):
 
 
 def test_the_first_steps_are_done_one_by_one(staff, db):
-    """The demo stores no memory of the newcomer's own: what a step asks for was stored by the step before."""
+    """The demo stores no memory for the newcomer: each step needs what the previous one has stored."""
     demo = NewMemory("kickoff", "user", "The launch is on Monday.", metadata={"demo": "kickoff"})
     ingest_batch([(scope_of("demo"), demo)], now=NOW)
     assert "0 of 5 done" in staff.get(URL).content.decode()

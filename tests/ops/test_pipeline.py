@@ -23,7 +23,7 @@ COLUMN = r'<h3 class="stage-title">.*?</svg>([^<]+)</h3>\s*<p class="stage-value
 
 
 def columns(client: Client, **query: str) -> dict[str, tuple[str, str]]:
-    """By title: the link and the number."""
+    """Return the link and the number of each column by its title."""
     page = client.get(URL, query).content.decode()
     return {title: (link.replace("&amp;", "&"), value) for title, link, value in re.findall(COLUMN, page, re.S)}
 

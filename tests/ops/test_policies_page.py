@@ -178,7 +178,7 @@ CHINESE = {"Accept-Language": "zh-CN"}
 
 
 def words_of(page: str) -> str:
-    """What of the list of values is read: without tags, keys and the names of settings."""
+    """Return the visible text of the list of values, without tags, keys and names of settings."""
     listed = "".join(re.findall(r'<li class="knob[^>]*>(.*?)</li>', page, re.S))
     listed = re.sub(r'<span class="mono">[^<]*</span>|<input[^>]*>', "", listed)
     return html.unescape(re.sub(r"<[^>]+>", " ", listed))
@@ -187,7 +187,7 @@ def words_of(page: str) -> str:
 def test_the_values_are_explained_in_chinese(world, staff):
     page = staff.get(URL, {"ns": "harbour"}, headers=CHINESE).content.decode()
     left = set(re.findall(r"[A-Za-z_.]{2,}", words_of(page)))
-    # What a client of the API sends, and what has no other name.
+    # These words are values of the API, or have no other name.
     assert left <= {
         *("off", "redact", "quarantine", "reject", "accept", "token", "false", "true", "facts", "day", "month"),
         *("provider", "model", "UTC", "USD", "budget.soft_usd", "budget.hard_usd", "IANA", "Europe", "Vienna"),

@@ -1,4 +1,4 @@
-"""The radar: a dry run with one audit event, within what staff reach, and with the numbers of the services."""
+"""The radar: a dry run with one audit event, limited to what staff reach, and with the services' numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What newer memories took out of search: on the Overview, on its page, and taken back with one click."""
+"""Retired statements: on the Overview, on their page, and reinstated with one click."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tell(namespace: str, text: str, *, at: datetime, session: str = "talk") -> u
 
 @pytest.fixture
 def corrected(world: World) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
-    """In harbour a memory that lost a part, one that was superseded, and the one that did both; one pair in bakery."""
+    """Create in harbour a memory with a retired part, a superseded one, and their cause; and a pair in bakery."""
     ids = tell("harbour", OLD, at=MARCH), tell("harbour", WHOLE, at=MARCH), tell("harbour", NEW, at=MAY)
     tell("bakery", "I love marzipan pigs. The oven is new.", at=MARCH)
     tell("bakery", "I've lost interest in marzipan pigs. It rained.", at=MAY)
@@ -45,7 +45,7 @@ def corrected(world: World) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
 
 
 def post(client, path: str, **fields: str) -> str:
-    """What stands on the page that a deed leads to."""
+    """Return the page to which an action redirects."""
     answer = client.post(path, fields)
     assert answer.status_code == 303
     return client.get(answer["Location"]).content.decode()

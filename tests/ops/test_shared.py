@@ -1,4 +1,4 @@
-"""Parts of pages that several tabs, and several processes, share."""
+"""Parts of pages that several tabs and several processes share."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_long_window_takes_what_is_newer_of_another_process(world, staff):
     first = staff.get(url).headers["X-Fragment-Version"]
     mine = dict(shared._kept)
     Job.objects.create(kind="embed_pending", state="failed")
-    # The other process: someone opens the page there.
+    # In the other process someone opens the page.
     staff.get("/ops/?window=30d")
     shared._kept.clear()
     shared._kept.update(mine)

@@ -1,4 +1,4 @@
-"""Sessions in Redis and the database, and accounts as Django keeps them."""
+"""Sessions in Redis and the database, and accounts as Django stores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def permission(code: str) -> Permission:
 
 @pytest.fixture
 def clerk(db) -> User:
-    """Staff with one permission of their own and one by a group."""
+    """Staff with a permission granted directly, and one through a group."""
     user = User.objects.create_user("clerk", "clerk@example.com", "a long password", is_staff=True, first_name="Ada")
     user.user_permissions.add(permission("view_console"))
     group = Group.objects.create(name="curators")
@@ -80,7 +80,7 @@ def test_a_new_password_ends_the_sessions(clerk):
 
 
 def cached() -> list[bytes]:
-    """The names in Redis of all sessions that are kept there."""
+    """Return the names of all sessions in Redis."""
     return call(lambda client: list(client.scan_iter("memos:session:*")))
 
 
@@ -147,7 +147,7 @@ def test_without_redis_logins_begin_go_on_and_end(clerk, redis_away):
 
 
 def test_a_hostile_cookie_is_no_session(db):
-    # The last one as a browser can send it: Django reads the octal number as the character NUL.
+    # The last value as a browser can send it: Django reads the octal number as the character NUL.
     for cookie in ("' OR 1=1 --", "x" * 10_000, r'"\000\001abcdefgh"'):
         headers = {"HX-Request": "true", "Cookie": f"sessionid={cookie}"}
         assert Client().get(URL, headers=headers).status_code == 401
@@ -166,6 +166,6 @@ def test_a_connection_that_was_lost_is_made_anew_for_the_next_request(transactio
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [own])
         assert cursor.fetchone() == (True,)
     other.close()
-    # A server does this when a request begins; the test client does not.
+    # A server closes old connections when a request begins, but the test client does not.
     close_old_connections()
     assert client.get("/ops/sessions/").status_code == 200

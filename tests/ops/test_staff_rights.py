@@ -1,4 +1,4 @@
-"""Nobody gives, issues or takes over more than they have themselves."""
+"""Staff cannot give, issue or take over more than they have themselves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client_of(user: User) -> Client:
 
 
 def form_of(user: User, **changes) -> dict:
-    """What the page of a user posts; the inline of grants is not part of it."""
+    """Return the fields that the page of a user posts, without the inline of grants."""
     values = {
         "username": user.username, "is_active": "on", "is_staff": "on", "date_joined_0": "2026-01-01",
         "date_joined_1": "00:00:00", "namespace_grants-TOTAL_FORMS": "0", "namespace_grants-INITIAL_FORMS": "0",
@@ -44,7 +44,7 @@ def form_of(user: User, **changes) -> dict:
 
 @pytest.fixture
 def uma(world: World) -> User:
-    """Administers users; reaches the harbour."""
+    """Return Uma, who administers users and reaches the harbour."""
     return staff_member("uma", *ADMIN_OF_USERS, grants=("harbour",))
 
 

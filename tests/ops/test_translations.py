@@ -1,4 +1,4 @@
-"""Every marked word of the console has its Chinese, with the same places for values."""
+"""Every marked word of the console has a Chinese translation with the same placeholders."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from django.utils.translation import override, templatize
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
-# The same in both languages.
+# Words that are the same in both languages.
 SAME = {"p50", "p95", "Redis", "PDF", "HTML", "CSV", "JSON", "Markdown", "Word", "Excel", "PowerPoint",
         "ChatGPT", "Claude", "Gemini", "Portable AI Memory 1.0", "hindsight", "mem0"}  # fmt: skip
 KEYWORDS = ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext", "pgettext_lazy")
 PLACE = re.compile(r"%\((\w+)\)[sd]|\{(\w+)\}")
-# What Django makes of a template for xgettext to read.
+# The form into which Django converts templates for xgettext.
 IN_TEMPLATE = re.compile(r"""gettext\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 def in_context(context: str | None, word: str) -> str:
-    """A word as gettext keeps it: one that means something else elsewhere has its context before it."""
+    """Return a word as gettext stores it: if the word has several meanings, its context comes before it."""
     return f"{context}\x04{word}" if context else word
 
 
 def marked() -> Iterator[tuple[str, str]]:
-    """(place, word) of everything that is marked in the code of the console and in the templates."""
+    """Yield (place, word) of everything that is marked in the console's code and templates."""
     for path in (path for package in ("memory", "ops", "memos_site") for path in ROOT.glob(f"{package}/**/*.py")):
         with path.open("rb") as file:
             for line, function, words, _comments in extract_python(file, KEYWORDS, [], {}):
                 first = words[0] if isinstance(words, tuple) else words
                 if function.startswith("pgettext"):
-                    # Where the word is a variable there is nothing to find.
+                    # A variable has no word to look up.
                     first = in_context(*words) if words[1] else None
                 if first:
                     yield f"{path.relative_to(ROOT)}:{line}", first
@@ -56,7 +56,7 @@ def catalogue() -> dict[str, Message]:
 
 
 def forms(words: str | list[str] | tuple[str, ...]) -> list[str]:
-    """Singular and plural, or the only form."""
+    """Return the singular and the plural, or the only form."""
     return [words] if isinstance(words, str) else list(words)
 
 
@@ -68,7 +68,7 @@ def test_every_marked_word_is_translated(catalogue):
 
 def test_translations_hold_the_same_values(catalogue):
     for word, message in catalogue.items():
-        # Chinese has one form for any number, so it holds what the plural holds.
+        # Chinese has one form for every number, so it needs the plural's placeholders.
         english = forms(message.id)[-1]
         for translation in forms(message.string):
             assert set(PLACE.findall(english)) == set(PLACE.findall(translation)), word
@@ -82,7 +82,7 @@ def test_the_catalogue_holds_nothing_that_is_gone(catalogue):
 
 
 def shown_of_models() -> Iterator[tuple[str, str]]:
-    """(place, word) of what the admin takes from the models that it shows: names, help and titles of values."""
+    """Yield (place, word) of the texts that the admin takes from its models: names, help, and titles of values."""
     for model, shown_by in admin.site._registry.items():
         if model._meta.app_label not in ("memory", "ops"):
             continue
@@ -97,7 +97,7 @@ def shown_of_models() -> Iterator[tuple[str, str]]:
             if field.name in names:
                 yield str(field), str(field.verbose_name)
                 yield str(field), str(field.help_text)
-                # Those that are marked where they are written are found there.
+                # Other values are marked where they are defined, and are found there.
                 enum = [(value, title) for value, title in field.flatchoices if field.model._meta.app_label == "memory"]
                 yield from ((str(field), in_context("value", str(title))) for _value, title in enum)
 

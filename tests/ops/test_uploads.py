@@ -1,4 +1,4 @@
-"""Files that forms of the console send in parts: by staff who may, into what they reach, and used by nobody else."""
+"""Files that forms of the console send in parts: permissions, reach, and use by their sender only."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_one_of_somebody_else_is_not_used(staff, grant_console, world, cube_page
 
 
 def test_two_with_long_names_share_nothing(grant_console, world):
-    """Names that are the same as far as the audit log has them."""
+    """The names are the same up to the length that the audit log stores."""
     sailors = [grant_console("harbour", permissions=MAY) for _ in range(2)]
     for sailor, end in zip(sailors, ("abcdef", "abcdeg"), strict=True):
         get_user_model().objects.filter(pk=sailor.session["_auth_user_id"]).update(username="n" * 144 + end)

@@ -57,7 +57,7 @@ def handed(namespace: str, *, original: int, condensed: int, at: datetime | None
 
 @pytest.fixture
 def used(world: World) -> None:
-    """A month of calls in harbour and bakery, with a budget that is spent and one that is not."""
+    """Record a month of calls in harbour and bakery, with one budget that is spent and one that is not."""
     ContextPack.objects.across_namespaces().delete()
     for number in range(30):
         day = TODAY - timedelta(days=number)
@@ -129,7 +129,7 @@ def test_without_calls_the_page_says_what_is_counted(staff, world):
 
 def test_the_window_is_what_is_asked_for(staff, used):
     week = page(staff, f"{PAGE}?window=7d")
-    # 3.0 to 2.4 dollars, seven times 0.01, and what belongs to no namespace.
+    # The sum of 3.0 to 2.4 dollars, seven times 0.01, and the calls of no namespace.
     assert "$20.22" in week
     assert page(staff, f"{PAGE}?window=nonsense") is not None
 

@@ -1,4 +1,4 @@
-"""The JavaScript libraries are as their lock says, and bring nothing from elsewhere."""
+"""The JavaScript libraries match their lock, and load nothing from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/ops/webhooks/`: who is told of what happens, for staff who reach it, and what they may do with it."""
+"""`/ops/webhooks/`: webhooks within the reach of staff, and their actions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def webhook_of(namespace: str, **values: Any) -> Webhook:
 
 @pytest.fixture
 def told(world: World) -> Webhook:
-    """A webhook of harbour with a delivery that was taken, one that failed and one that waits; one of bakery."""
+    """Make a webhook of harbour with a delivered, a failed and a waiting delivery, and a webhook of bakery."""
     webhook_of("bakery", description="bakery's till")
     row = webhook_of("harbour", description="the port's CRM", types=["memory.added", "job.failed"])
     now = timezone.now()

@@ -1,4 +1,4 @@
-"""Files for tests, made on the spot: Office's and PDFs as programs write them, and such as attackers make."""
+"""Files that tests make themselves: Office files and PDFs as programs write them, and as attackers make them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SENTENCE = "The keeper of room {0} writes down the pressure of boiler {0} every 
 
 
 def pack(parts: dict[str, bytes | str], *, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip with these parts."""
+    """Make a zip with these parts."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, content in parts.items():
@@ -33,7 +33,7 @@ def pack(parts: dict[str, bytes | str], *, compression: int = zipfile.ZIP_DEFLAT
 
 
 def raw_docx(body: str, *, head: str = "", more: dict[str, bytes | str] | None = None) -> bytes:
-    """A DOCX of hand-made XML: `head` stands before its root."""
+    """Return a DOCX of hand-made XML, with `head` before its root."""
     document = f'<?xml version="1.0"?>{head}<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
     return pack(
         {"[Content_Types].xml": CONTENT_TYPES, "_rels/.rels": RELATIONS, "word/document.xml": document, **(more or {})}
@@ -41,7 +41,7 @@ def raw_docx(body: str, *, head: str = "", more: dict[str, bytes | str] | None =
 
 
 def pdf(pages: int = 3, *, title: str = "Handbook", text: str = SENTENCE, times: int = 8) -> bytes:
-    """A PDF with a heading, a section and text on each page."""
+    """Make a PDF with a heading, a section and text on each page."""
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
 
@@ -55,7 +55,7 @@ def pdf(pages: int = 3, *, title: str = "Handbook", text: str = SENTENCE, times:
 
 
 def picture_pdf() -> bytes:
-    """A PDF without a text."""
+    """Make a PDF without text."""
     from reportlab.pdfgen import canvas
 
     stream = io.BytesIO()
@@ -67,7 +67,7 @@ def picture_pdf() -> bytes:
 
 
 def picture(text: str) -> bytes:
-    """A PNG of a line of text."""
+    """Make a PNG of a line of text."""
     from PIL import Image, ImageDraw, ImageFont
 
     drawn = Image.new("RGB", (900, 200), "white")
@@ -78,7 +78,7 @@ def picture(text: str) -> bytes:
 
 
 def many_pages_pdf(pages: int) -> bytes:
-    """A small PDF that says it has many pages: each leads to the same one."""
+    """Make a small PDF that claims many pages: each entry leads to the same page."""
     kids = b"3 0 R " * pages
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -98,7 +98,7 @@ def many_pages_pdf(pages: int) -> bytes:
 
 
 def docx(rows: int = 60) -> bytes:
-    """A DOCX with two headings and a table under the second."""
+    """Make a DOCX with two headings and a table below the second."""
     import docx as library
 
     document = library.Document()
@@ -113,7 +113,7 @@ def docx(rows: int = 60) -> bytes:
 
 
 def fill_table(table: Any, rows: int) -> None:
-    """Customer, month and total of each row."""
+    """Fill the table with each row's customer, month and total."""
     for row, cells in enumerate(
         [("Customer", "Month", "Total"), *((f"Firm {n}", "May", f"{n * 17}") for n in range(rows))]
     ):
@@ -122,7 +122,7 @@ def fill_table(table: Any, rows: int) -> None:
 
 
 def xlsx(rows: int = 60) -> bytes:
-    """Two sheets with a table each."""
+    """Make a workbook of two sheets with a table each."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -140,7 +140,7 @@ def xlsx(rows: int = 60) -> bytes:
 
 
 def book(fill: Callable[[Any], None]) -> bytes:
-    """A workbook that `fill` has filled."""
+    """Make a workbook, filled by `fill`."""
     import openpyxl
 
     made = openpyxl.Workbook()
@@ -151,7 +151,7 @@ def book(fill: Callable[[Any], None]) -> bytes:
 
 
 def wide_xlsx() -> bytes:
-    """A workbook with two cells that are billions of places apart."""
+    """Make a workbook with two cells that are billions of places apart."""
 
     def fill(made: Any) -> None:
         made.active["A1"] = "first"
@@ -161,7 +161,7 @@ def wide_xlsx() -> bytes:
 
 
 def pptx(slides: int = 4) -> bytes:
-    """Slides with a title and two lines, notes on the first and a table on the last."""
+    """Make slides with a title and two lines, notes on the first slide and a table on the last."""
     import pptx as library
 
     deck = library.Presentation()

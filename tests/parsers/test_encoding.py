@@ -1,4 +1,4 @@
-"""Files in other code pages than UTF-8 are read: by mark, by declaration, else by a guess that is said."""
+"""Files in encodings other than UTF-8 are read by their mark or declaration, or else by a guess, which is reported."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_what_is_no_text_is_refused(data):
 
 @pytest.mark.parametrize("charset", ["gb2312", "", "unknown-8bit"])
 def test_a_message_of_an_old_program(charset):
-    """Its subject and name are bytes of GBK, as is its body, whatever it calls it."""
+    """The subject, the file name and the body are bytes of GBK, whatever charset the message declares."""
     kind = f"text/plain; charset={charset}" if charset else "text/plain"
     lines = [
         "From: 张镕基 <a@b.c>",

@@ -1,4 +1,4 @@
-"""Bytes only, never a URL: nothing that a file names is fetched, by a parser in its sandbox or without one."""
+"""Parsers read bytes and never a URL: with or without a sandbox, they fetch nothing that a file names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAID = "<w:p><w:r><w:t>The boat leaks.</w:t></w:r></w:p>"
 
 
 class Listener:
-    """A server on loopback that takes connections and counts them."""
+    """A server on loopback that accepts connections and counts them."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -61,7 +61,7 @@ class Listener:
 def listener() -> Iterator[Listener]:
     listening = Listener()
     yield listening
-    # It would have seen one.
+    # Check first that the listener would have seen a request.
     before = listening.seen
     with socket.create_connection(("127.0.0.1", int(listening.url.rpartition(":")[2])), 10) as client:
         client.recv(1)
@@ -180,7 +180,7 @@ def pptx_links(url: str, file: str) -> bytes:
 
 
 def pdf_actions(url: str, file: str) -> bytes:
-    """A PDF that opens addresses and files, and has a picture and a text that lie elsewhere."""
+    """Make a PDF that opens addresses and files, and refers to a picture and a text elsewhere."""
     path = file.removeprefix("file://")
     text = b"BT /F 12 Tf 20 100 Td (The boat leaks.) Tj ET"
     spec = f"<< /FS /URL /F ({url}/c.txt) >>"
@@ -220,7 +220,7 @@ MADE: dict[str, tuple[str, Callable[[str, str], bytes]]] = {
     "pptx with links": ("a.pptx", pptx_links),
     "pdf with actions": ("a.pdf", pdf_actions),
 }
-# These are refused; the others are read.
+# The parser refuses these files and reads the others.
 REFUSED = {"docx with an external entity", "docx with an external parameter entity"}
 
 
@@ -229,7 +229,7 @@ def read_confined(path: Path, name: str, folder: Path) -> str:
 
 
 def read_without_a_sandbox(path: Path, name: str, folder: Path) -> str:
-    """As the child process does, which has the network and the disk here."""
+    """Parse a file like the child process, but with access to the network and the disk."""
     asked = {"name": name, "max_pages": 100, "max_chars": 200_000, "ocr_folder": "", "ocr_languages": ["eng"]}
     program = (
         "import json, os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"

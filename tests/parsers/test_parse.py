@@ -1,4 +1,4 @@
-"""Files are read in a process of their own: hostile ones first, then what is kept of headings, pages and tables."""
+"""Files are parsed in a separate process: hostile ones first, then headings, pages and tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fields() -> dict[str, object]:
 
 
 def overlapping() -> bytes:
-    """Two members that are the same bytes."""
+    """Make a zip in which two members share the same bytes."""
     content = bytearray(made.pack({"[Content_Types].xml": "a" * 50_000, "word/document.xml": "b" * 50_000}))
     first = content.find(b"PK\x01\x02")
     second = content.find(b"PK\x01\x02", first + 4)
@@ -39,7 +39,7 @@ def overlapping() -> bytes:
 
 
 def large_directory() -> bytes:
-    """A zip whose end says ten bytes, and the end of the larger form before it 100,000 parts."""
+    """Make a zip whose end gives ten bytes, while the larger form's end before it gives 100,000 parts."""
     entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
     directory = entry * 100_000
     start = b"PK\x03\x04" + bytes(27)
@@ -75,7 +75,7 @@ HOSTILE = {
         "unsafe_xml",
     ),
     "billion laughs": (made.raw_docx(TEXT.format("&a11;"), head=LAUGHS), "a.docx", "unsafe_xml"),
-    # The parser runs out of its stack, and takes nobody with it.
+    # The parser exhausts its stack, without affecting other processes.
     "deep xml": (made.raw_docx("<w:p>" * 200_000), "a.docx", {"damaged", "bomb", "crashed"}),
     "cut off docx": (made.docx()[:9_000], "a.docx", "damaged"),
     "cut off pdf": (made.pdf()[:1_500], "a.pdf", {"damaged", "no_text"}),
@@ -125,7 +125,7 @@ def test_a_hostile_file_is_refused_with_its_reason(tmp_path, kind):
     ],
 )
 def test_a_parser_that_breaks_out_is_ended(tmp_path, monkeypatch, program, limits, reason):
-    """Stands for a parser that a file has taken over: it is confined before it runs."""
+    """Act as a parser that a file has taken over, which is confined before it runs."""
     _instead_of_the_parser(monkeypatch, program)
     children = []
     path = tmp_path / "sent"

@@ -1,4 +1,4 @@
-"""Sheets keep what people see: formats, dates, merged heads, values of formulas; what is hidden is said."""
+"""Sheets keep what people see: formats, dates, merged heads, values of formulas; hidden parts are reported."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_hidden_is_left_out_and_counted():
             sheet.append(row)
         sheet.column_dimensions["C"].hidden = True
         sheet.row_dimensions[3].hidden = True
-        # A hidden row and column without content hide nothing.
+        # A hidden row or column without content hides nothing.
         sheet.row_dimensions[9].hidden = sheet.column_dimensions["G"].hidden = True
         book.create_sheet("Notes").append(["Fire Bob"])
         book["Notes"].sheet_state = "hidden"
@@ -104,7 +104,7 @@ def test_formulas_show_their_values_or_say_that_there_is_none():
     assert "| 100 | =A2*1.2 (no value is stored) |" in text
     assert notes == ["Formulas without a stored value stand as formulas (1): open the file in its program and save it."]
 
-    # As a spreadsheet program saves it: with the value beside the formula.
+    # A spreadsheet program saves the value together with the formula.
     text, _, _, notes = sheets.read_sheets(
         with_value(made_by_code, b"<f>A2*1.2</f><v></v>", b"<f>A2*1.2</f><v>120</v>")
     )
@@ -130,7 +130,7 @@ def test_too_many_cells_are_refused(monkeypatch):
 
 
 def merge(*areas: str) -> bytes:
-    """A workbook with a few cells and merged areas, of which no program would make so many or such large ones."""
+    """Return a workbook with a few cells and merged areas that are more or larger than any program would make."""
     content = made.book(lambda book: (book.active.append(["a", "b"]), book.active.append(["c", "d"])))
     stream = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as was, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as changed:
@@ -162,7 +162,7 @@ def test_no_cell_is_made_for_each_place_of_a_merged_area(area, rows, monkeypatch
 
 
 def test_what_a_merged_area_hides_is_not_shown():
-    """Some programs leave what cells held before they were merged."""
+    """Some programs leave the former contents of cells in a merged area."""
     assert "d" not in sheets.read_sheets(merge("B1:B2"))[0]
 
 

@@ -1,4 +1,4 @@
-"""A chat model of scripted answers behind an OpenAI-compatible endpoint on loopback: whole, as a stream, or broken."""
+"""A chat model with scripted answers (whole, streamed or broken) behind an OpenAI-compatible endpoint on loopback."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ USAGE = {"prompt_tokens": 90, "completion_tokens": 12, "prompt_tokens_details": 
 
 @dataclass
 class ScriptedChat:
-    """`pieces` are what it says. `status`: other than 200, it refuses. It breaks off behind them when `breaks_off`.
+    """A chat model that answers with `pieces`.
 
-    With `waits`, each piece but the first waits until `go_on` is set; otherwise it comes `pause` seconds after the one
-    before. `left` is set when a reader leaves it.
+    With a `status` other than 200 it refuses. With `breaks_off` it breaks off after the pieces. With `waits`, each
+    piece but the first waits until `go_on` is set; otherwise it comes `pause` seconds after the previous one. `left` is
+    set when a reader leaves.
     """
 
     url: str = ""
@@ -36,13 +37,13 @@ class ScriptedChat:
 
     @property
     def prompt(self) -> str:
-        """The messages that it was asked last, as one text."""
+        """Return the messages of the last request as one text."""
         return "\n".join(message["content"] for message in self.asked[-1]["messages"])
 
 
 @contextlib.contextmanager
 def scripted_chat() -> Iterator[ScriptedChat]:
-    """A model that says nothing until `pieces` are set."""
+    """Start a model that says nothing until `pieces` are set."""
     chat = ScriptedChat()
 
     class Handler(BaseHTTPRequestHandler):
@@ -121,7 +122,7 @@ def _completion(**fields: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def scripted_model(settings: Any, *pieces: str) -> Iterator[ScriptedChat]:
-    """The same as the model that is configured; it says `pieces`."""
+    """Start a model that says `pieces`, and configure it in the settings."""
     with scripted_chat() as chat:
         settings.MEMOS_LLM_ENABLED = True
         settings.MEMOS_LLM_PROVIDER = "llamacpp"

@@ -5,11 +5,11 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _calls_can_be_kept(django_db_setup: None) -> None:
-    """Every call of a model over the network is written down, also where a test touches no row."""
+    """Record every call of a model over the network, even in tests without a database."""
 
 
 @pytest.fixture(autouse=True)
 def _straight_to_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients obey the proxy that an environment may name: not for the tests' own endpoints."""
+    """Keep clients from using the environment's proxy for the tests' own endpoints."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

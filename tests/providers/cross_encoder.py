@@ -1,4 +1,4 @@
-"""A cross-encoder small enough to be built by a test: it counts the words that question and text share."""
+"""A cross-encoder small enough for a test to build: it counts the words that question and text share."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def build(
     segments: bool = True,
     wrong_way_round: bool = False,
 ) -> Path:
-    """Writes tokenizer and graph; the score is the number of known words that stand on both sides.
+    """Write a tokenizer and a graph whose score is the number of known words on both sides.
 
-    `labels`: 1 gives [batch, 1], 2 gives [batch, 2] (zeros, scores), None gives [batch]; more gives as many columns.
-    `wrong_way_round` gives the lower score to what shares more.
-    Without `segments` the graph tells the sides apart by nothing and counts the known words of the pair.
+    `labels`: 1 gives [batch, 1], 2 gives [batch, 2] (zeros, scores), None gives [batch], and more gives as many
+    columns. `wrong_way_round` gives the lower score to the pair that shares more. Without `segments` the graph cannot
+    tell the sides apart, and counts the pair's known words.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer(folder)
@@ -37,7 +37,7 @@ def build(
 
 
 def tokenizer(folder: Path, *, window: int | None = None) -> None:
-    """Writes tokenizer.json: one token a word."""
+    """Write tokenizer.json, with one token for each word."""
     names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS)
     made = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()

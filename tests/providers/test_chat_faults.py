@@ -1,4 +1,4 @@
-"""A chat model that fails in every way that an endpoint can: what is said of it, and that its caller gets on."""
+"""A chat model that fails in every way an endpoint can: its errors are reported, and its caller continues."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def refusal(kind: type[LLMUnavailable] = LLMUnavailable) -> LLMUnavailable:
 
 
 def broken_stream() -> tuple[list[str], LLMUnavailable]:
-    """The pieces that came, and what was raised then."""
+    """Return the pieces that came, and the error that followed."""
     pieces: list[str] = []
     with pytest.raises(LLMUnavailable) as caught, model().stream(PROMPT, max_tokens=20) as stream:
         pieces.extend(stream)
@@ -545,7 +545,7 @@ class TestGuard:
 
 
 class Running:
-    """Runs a call in another thread, and hands on at the end what it raised."""
+    """A call in another thread, whose error is raised again at the end."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._problem: BaseException | None = None

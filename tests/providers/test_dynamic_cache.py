@@ -1,4 +1,4 @@
-"""Keys and values by transformers, with the small real model: what a restored cache goes on with is the same."""
+"""Keys and values by transformers, with the small real model: a restored cache continues in the same way."""
 
 from __future__ import annotations
 

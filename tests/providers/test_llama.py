@@ -84,7 +84,7 @@ def test_a_reader_that_leaves_frees_the_only_slot(chat, llama):
     until = time.monotonic() + 60
     while any(slot["is_processing"] for slot in slots(llama)) and time.monotonic() < until:
         time.sleep(0.05)
-    # Long before the 1,500 tokens could have been made, another one is answered.
+    # The server answers another request long before the 1,500 tokens could have been generated.
     assert not any(slot["is_processing"] for slot in slots(llama))
 
 
@@ -101,7 +101,7 @@ def test_the_doctor_finds_that_it_takes_a_schema():
 
 
 def test_a_card_has_the_shape_of_a_card(chat):
-    """What such a model says of a conversation is worth nothing; that it is a card is what the schema is for."""
+    """Check only the form: the small model's summary is worthless, but the schema makes it a card."""
     turns = [Turn("a", "I prefer green tea.", "user", "Ann", datetime(2026, 5, 6, 12, tzinfo=UTC))]
     said = chat.ask(
         llm_cards.INSTRUCTIONS,

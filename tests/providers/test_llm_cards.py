@@ -1,4 +1,4 @@
-"""Summaries by a language model that the tests serve: believed when they are right, replaced when they are not."""
+"""Summaries by a language model that the tests serve: they are kept if they are correct, and replaced if not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory.services.summaries.writer import EXTRACTIVE
 from tests.providers.endpoint import Endpoint, serving
 
 TURNS = ["I prefer green tea.", "We decided to ship on Friday.", "Never call before nine."]
-# A Wednesday: a card may name the day on which its source was said, and those that are refused name others.
+# A Wednesday: a card may name the day on which its source was said; the refused cards name others.
 SAID = datetime(2026, 5, 6, 12, tzinfo=UTC)
 GOOD = {
     "facts": [{"text": "Ann ships on Friday.", "sources": [2]}],

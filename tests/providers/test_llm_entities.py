@@ -1,4 +1,4 @@
-"""Names by a language model that the tests serve: kept when they stand in the text, beside those of the rules."""
+"""Names found by a fake language model: they are stored if they occur in the text, together with those of the rules."""
 
 from __future__ import annotations
 

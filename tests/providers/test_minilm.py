@@ -1,4 +1,4 @@
-"""The bundled model itself, on its real weights."""
+"""The bundled model with its real weights."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ ENGLISH = [
 
 
 def nearest(provider, questions: list[str], memories: list[str]) -> list[int]:
-    """The place of the memory that is nearest to each question."""
+    """Return the index of each question's nearest memory."""
     return (provider.embed(questions) @ provider.embed(memories).T).argmax(axis=1).tolist()
 
 
@@ -235,7 +235,7 @@ def test_a_truncated_graph_is_unavailability_or_made_again(model, model_dir, tmp
     whole = (model_dir / graph_filename("int8")).read_bytes()
     (tmp_path / graph_filename("int8")).write_bytes(whole[: len(whole) // 2])
     damaged = MiniLMEmbedding(DEFAULT_MODEL, model_dir=tmp_path, threads=1)
-    # Two right ways: to say that it cannot be used, or to build it again.
+    # The process may report that the model cannot be used, or build it again; both are right.
     with contextlib.suppress(EmbeddingUnavailable):
         assert np.allclose(damaged.embed(["hello"]), model.embed(["hello"]), atol=1e-3)
 
@@ -280,7 +280,7 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
 
 
 def embedding_choice() -> tuple[str, str, str]:
-    """What doctor says of it: status, what, fix."""
+    """Return doctor's report on it: status, what, fix."""
     found = diagnose(schedules=(), now=timezone.now())
     return next((one.status, one.what, one.fix) for one in found if one.name == "embedding choice")
 

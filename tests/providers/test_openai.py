@@ -1,4 +1,4 @@
-"""The embedding client against an endpoint of the tests' own."""
+"""The embedding client, with an endpoint of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of providers: settings, commands, checks and modules know the same."""
+"""The tables of providers: settings, commands, checks and modules have the same entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rerank endpoints of every shape, against one of the tests' own."""
+"""Rerank endpoints in every supported format, served by the tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_shape(body: dict[str, Any], scores: list[tuple[Any, Any]]) -> tuple[int, 
 
 
 def by_length(body: dict[str, Any]) -> tuple[int, Any]:
-    """Best first, as such servers answer."""
+    """Answer with the best text first, as such servers do."""
     scores = [(index, len(text)) for index, text in enumerate(texts_of(body))]
     return in_shape(body, sorted(scores, key=lambda row: -row[1]))
 
@@ -123,7 +123,7 @@ def test_an_endpoint_that_does_not_answer_in_time_is_given_up(endpoint):
 
 
 def test_an_answer_that_trickles_in_is_given_up():
-    """Each byte comes in time for the client; all of them together do not."""
+    """Each byte arrives within the client's time limit, but all of them together do not."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ended = threading.Event()
 

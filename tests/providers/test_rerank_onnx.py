@@ -1,4 +1,4 @@
-"""The cross-encoder on ONNX Runtime, on a model that the test builds: it counts the words in common."""
+"""The cross-encoder on ONNX Runtime, with a model that the test builds and that counts the words in common."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_the_model_cannot_read_is_cut_from_the_longer_side(tmp_path):
     build(tmp_path)
     assert reranker(tmp_path, max_tokens=64).scores("train", [late, "train " * 3]) == [0.0, 1.0]
     assert reranker(tmp_path, max_tokens=128).scores("train", [late]) == [1.0]
-    # The question is never cut away by a long text, nor the text by a long question.
+    # A long text never cuts off the question, nor a long question the text.
     assert reranker(tmp_path, max_tokens=16).scores("train " + "x " * 400, ["train " + "y " * 400]) == [1.0]
     assert reranker(tmp_path, max_tokens=64).scores("x " * 400, ["train"]) == [0.0]
 

@@ -1,4 +1,4 @@
-"""Reading an answer that is silent meanwhile: its reader gets a turn, and may leave at any time."""
+"""Reading an answer that pauses: its reader gets control meanwhile, and may leave at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of word embeddings: the rows that it gives are those of the file, whatever it has kept."""
+"""The table of word embeddings returns the file's rows, whatever it has cached."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_threads_do_not_take_rows_from_each_other(file, embeddings):
         for _ in range(40):
             ids = chance.integers(0, VOCABULARY, (2, 100), dtype=np.int32)
             places, rows = table.find(ids)
-            # What others ask for meanwhile must not change these.
+            # Concurrent requests must not change these rows.
             table.find(chance.integers(0, VOCABULARY, (1, 200), dtype=np.int32))
             assert (rows[places] == embeddings[ids]).all()
 

@@ -1,4 +1,4 @@
-"""A chat model's endpoint whose bytes a test chooses: it streams, breaks off, waits, or answers something else."""
+"""A chat model's endpoint that sends a test's bytes: it streams, breaks off, waits, or answers something else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """`pieces` are sent one by one; it `breaks` off after them, or waits for `before_last`, at most `waits` seconds,
-    before it sends the last."""
+    """A reply that sends `pieces` one by one.
+
+    It `breaks` off after them, or waits for `before_last`, at most `waits` seconds, before it sends the last piece.
+    """
 
     pieces: Sequence[bytes]
     status: int = 200
@@ -30,21 +32,21 @@ class Reply:
 
 
 def chunk(delta: dict[str, Any] | None = None, *, finish: str | None = None, **fields: Any) -> bytes:
-    """An event of a stream, with spaces and fields that no other writer would put like this."""
+    """Return an event of a stream, with spaces and fields that no other program would write like this."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "x": 1e-7}]
     said = {"id": "c-1", "object": "chat.completion.chunk", "created": 7, "model": "m", "choices": choices, **fields}
     return b"data:  " + json.dumps(said, indent=None, ensure_ascii=False).encode() + b"\n\n"
 
 
 def streamed(*texts: str, **options: Any) -> Reply:
-    """A stream of these pieces of text, with its end."""
+    """Return a stream of these pieces of text, with its end."""
     pieces = [chunk({"role": "assistant", "content": ""}), *(chunk({"content": text}) for text in texts)]
     ending = [] if options.get("breaks") else [chunk({}, finish="stop"), b"data: [DONE]\n\n"]
     return Reply([*pieces, *ending], content_type="text/event-stream", **options)
 
 
 def whole(text: Any, *, finish: str | None = "stop", **message: Any) -> Reply:
-    """Builds a whole answer."""
+    """Return a whole answer."""
     said_by = {"role": "assistant", "content": text, **message}
     said = {
         "id": "c-1",
@@ -60,7 +62,8 @@ def whole(text: Any, *, finish: str | None = "stop", **message: Any) -> Reply:
 
 @dataclass
 class Upstream:
-    """`answer(body)` gives the reply. `asked`: the bodies and headers that came; `left`: a reader went away."""
+    """An endpoint where `answer(body)` makes the reply; `asked` has the received bodies and headers, and `left` tells
+    when a reader left."""
 
     url: str
     answer: Callable[[dict[str, Any]], Reply]
@@ -70,14 +73,14 @@ class Upstream:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """Those of the last request."""
+        """Return the messages of the last request."""
         found: list[dict[str, Any]] = self.asked[-1]["messages"]
         return found
 
 
 @contextlib.contextmanager
 def serving_upstream(reply: Reply) -> Iterator[Upstream]:
-    """An endpoint that answers with `reply`; change `upstream.answer` at any time."""
+    """Start an endpoint that answers with `reply`, which the test can change at any time (`upstream.answer`)."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

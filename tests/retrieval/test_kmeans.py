@@ -1,4 +1,4 @@
-"""Finds clusters in vectors that lie in clusters."""
+"""Finding clusters in clustered vectors."""
 
 from __future__ import annotations
 

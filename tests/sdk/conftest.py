@@ -16,12 +16,12 @@ from tests.sdk.node_package import node_package  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "python"
-# An adapter each.
+# Each extra installs an adapter.
 EXTRAS = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 PROGRAMS = Path(__file__).parent / "programs"
 CLIENTS, CREWAI = ".venv-clients", ".venv-crewai"
 SECONDS = 300
-# What they would send elsewhere.
+# These settings disable the frameworks' telemetry.
 SILENT = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -34,7 +34,7 @@ SILENT = {
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which the client's wheel was installed."""
+    """Install the client's wheel into a folder, and return the folder."""
     wheels, target = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("installed")
     for arguments in (
         ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(PACKAGE)],
@@ -52,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def memos_client(installed: Path) -> ModuleType:
-    """The package, from where it was installed."""
+    """Import the installed package."""
     sys.path.insert(0, str(installed))
     try:
         module = importlib.import_module("memos_client")
@@ -70,7 +70,7 @@ def memos(memos_client: ModuleType, live_server: Any, alice: Any) -> Any:
 
 @pytest.fixture
 def run_framework(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callable[[str], str]:
-    """Runs a program where its framework is, with the client from its wheel, and returns what it prints."""
+    """Run a program where its framework is, with the client from its wheel, and return its output."""
 
     def run(program: str) -> str:
         home = CREWAI if "crewai" in program else CLIENTS

@@ -1,4 +1,4 @@
-"""A proxy on loopback that loses answers, or says that it is busy, before it does what it is there for."""
+"""A proxy on loopback that loses answers, or reports that it is busy, before it does its work."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-# The status and the Retry-After of each.
+# The status and Retry-After of each fault.
 _REFUSALS = {"busy": (503, "0.01"), "limited": (429, "0.01"), "spent": (429, "3600")}
 
 
 class Flaky:
-    """`faults`: what happens to the next requests, in order: "lost" (it is passed on, its answer is not), "busy" (503),
-    "limited" (429), "spent" (429, for an hour), "" (nothing). `keys`: the Idempotency-Key of each request that came."""
+    """The state of the proxy.
+
+    `faults` are the next requests' faults in order: "lost" (the request is passed on, its answer is not), "busy" (503),
+    "limited" (429), "spent" (429, for an hour), "" (none). `keys` has the Idempotency-Key of each request.
+    """
 
     def __init__(self) -> None:
         self.url = ""
@@ -25,7 +28,7 @@ class Flaky:
 
 @contextlib.contextmanager
 def flaky_proxy(target: str, *, port: int = 0) -> Iterator[Flaky]:
-    """A proxy before `target`, on any port that is free unless one is named."""
+    """Start a proxy in front of `target`, on any free port unless one is named."""
     flaky = Flaky()
     host = urlsplit(target).netloc
 

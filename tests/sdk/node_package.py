@@ -1,4 +1,4 @@
-"""Builds the TypeScript client as npm publishes it, and installs it from its tarball as a program would."""
+"""Builds the TypeScript client as npm publishes it, and installs its tarball as a program would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "typescript"
 BUILT = ("node_modules", "dist")
 SECONDS = 300
-# What npm says when it does not reach its registry, or a registry that lacks the package.
+# Errors of npm if its registry is unreachable or lacks the package.
 AWAY = (
     "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED", "E404", "ETARGET",
 )  # fmt: skip
@@ -23,7 +23,7 @@ AWAY = (
 
 @dataclass(frozen=True)
 class NodePackage:
-    """`source`: a copy of the package with its tools. `home`: a folder in which the tarball is installed."""
+    """`source` is a copy of the package with its tools, `home` a folder in which the tarball is installed."""
 
     source: Path
     home: Path
@@ -33,19 +33,19 @@ class NodePackage:
         return self.home / "node_modules"
 
     def tool(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs one of the package's tools (`tsc`, `openapi-typescript`), whatever becomes of it."""
+        """Run one of the package's tools (`tsc`, `openapi-typescript`), and return its result even if it fails."""
         return run_program([str(self.source / "node_modules" / ".bin" / name), *arguments], self.home)
 
 
 @pytest.fixture(scope="session")
 def node_package(tmp_path_factory: pytest.TempPathFactory) -> NodePackage:
-    """The client as it is published, built once for all processes of a run."""
+    """Return the client as it is published, built once for all processes of a run."""
     folder = tmp_path_factory.getbasetemp()
     return install((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "typescript")
 
 
 def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) -> Path:
-    """A folder in which a package of the registry is installed. Skips where there is no npm or no registry."""
+    """Install a package of the registry into a folder; skip the test if npm or the registry is missing."""
     _need_node()
     folder = tmp_path_factory.mktemp("published")
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n', encoding="utf-8")
@@ -54,7 +54,7 @@ def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) ->
 
 
 def install_locked(tmp_path_factory: pytest.TempPathFactory, package: Path) -> Path:
-    """A folder with what a `package.json` and its lock name. Skips where there is no npm or no registry."""
+    """Install the packages of a `package.json` and its lock into a folder; skip the test without npm or registry."""
     _need_node()
     folder = tmp_path_factory.mktemp("locked")
     for name in ("package.json", "package-lock.json"):
@@ -69,7 +69,7 @@ def _need_node() -> None:
 
 
 def install(folder: Path) -> NodePackage:
-    """The package, built once for all processes that share `folder`. Skips where there is no npm or no registry."""
+    """Build the package once for all processes that share `folder`; skip the test if npm or the registry is missing."""
     _need_node()
     package = NodePackage(folder / "source", folder / "home")
     folder.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def _npm(folder: Path, *arguments: str) -> None:
 
 
 def run_program(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a program in `folder`, whatever becomes of it."""
+    """Run a program in `folder`, and return its result even if it fails."""
     return subprocess.run(
         command,
         cwd=folder,

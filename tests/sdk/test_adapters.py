@@ -1,4 +1,4 @@
-"""What the adapters of frameworks share, without a framework."""
+"""The code that adapters of frameworks share, without a framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adapters with the frameworks themselves, which live in an environment of their own, against a server of ours."""
+"""The adapters with the real frameworks, in a separate environment, against a MemOS server."""
 
 from __future__ import annotations
 

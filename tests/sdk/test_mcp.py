@@ -1,4 +1,4 @@
-"""`memos mcp`: the official client over standard input and output, and servers that are away."""
+"""`memos mcp`: the official client over standard input and output, and unavailable servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HELLO = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": 
 def converse(
     memos: Path, url: str, key: str, talk: Callable[[Client], Awaitable[Any]], *, mode: str, **environment: str
 ) -> Any:
-    """Connects the official client to `memos mcp`, has `talk` use it, and returns what that returns."""
+    """Connect the official client to `memos mcp`, have `talk` use it, and return its result."""
     environment |= {
         "PYTHONPATH": str(memos.parents[1]), "MEMOS_URL": url, "MEMOS_API_KEY": key, "NO_PROXY": "127.0.0.1",
     }  # fmt: skip
@@ -43,13 +43,13 @@ def converse(
 
 @pytest.fixture
 def memos(installed: Path) -> Path:
-    """The command, from where it was installed."""
+    """Return the path of the installed command."""
     return installed / "bin" / "memos"
 
 
 @pytest.fixture
 def start(memos: Path, alice: Any) -> Iterator[Callable[[str], Any]]:
-    """Starts `memos mcp` for a server at an address; it ends with the test."""
+    """Return a function that starts `memos mcp` for a server's address; the process ends with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(url: str, key: str = alice.token) -> subprocess.Popen[str]:

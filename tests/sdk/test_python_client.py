@@ -1,4 +1,4 @@
-"""The Python client, installed from its wheel, against a server of ours."""
+"""The Python client, installed from its wheel, against a MemOS server."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_many_questions_are_asked_at_once(memos):
 
 @pytest.mark.parametrize("client", ["MemOS", "AsyncMemOS"])
 def test_each_call_takes_the_zone_of_days(memos_client, live_server, alice, client):
-    """Each call refuses a zone that is none, so it arrives there."""
+    """Each call refuses an unknown zone, which proves that the zone arrives."""
     refused = []
 
     async def ask(client: Any, name: str) -> None:
@@ -186,7 +186,7 @@ def test_documents_and_sessions(memos):
 
 @pytest.fixture
 def export(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file of several parts."""
+    """Make a file of several parts."""
     monkeypatch.setattr(uploads, "PART_BYTES", 256)
     monkeypatch.setattr(uploads, "_SLICE_BYTES", 64)
     file = tmp_path / "export.zip"
@@ -359,7 +359,7 @@ def test_it_does_not_wait_an_hour_for_a_budget(memos_client, live_server, alice)
 
 @pytest.fixture
 def shell(installed: Path, live_server: Any, alice: Any) -> Any:
-    """Runs `memos` with these arguments."""
+    """Return a function that runs `memos` with its arguments."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(installed),

@@ -1,4 +1,4 @@
-"""The TypeScript client, installed from its tarball, in Node.js against a server of ours."""
+"""The TypeScript client, installed from its tarball, in Node.js against a MemOS server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="session")
 def programs(node_package: NodePackage, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs that use it, compiled, beside what is installed."""
+    """Return the folder with the compiled programs that use the client, and the installed packages."""
     folder = tmp_path_factory.mktemp("programs")
     for program in (*PROGRAMS.glob("*.ts"), PROGRAMS / "tsconfig.json"):
         shutil.copy(program, folder)
@@ -54,7 +54,7 @@ def programs(node_package: NodePackage, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def run(programs: Path, live_server: Any, alice: Any) -> Callable[..., list[str]]:
-    """Runs a program in Node.js and returns the lines that it prints."""
+    """Run a program in Node.js and return the lines of its output."""
 
     def run_(program: str, *, url: str = "", key: str = "") -> list[str]:
         done = subprocess.run(
@@ -100,7 +100,7 @@ def test_a_file_is_imported_in_parts(run, live_server, monkeypatch):
 
     row = MemoryImport.objects.across_namespaces().get()
     assert (str(row.id), row.name, row.speaker) == (started, "notes.txt", "Ada")
-    # Of the file that is refused and of the one that is given up nothing is left.
+    # Nothing is left of the refused file and of the abandoned one.
     assert [one.used_by for one in Upload.objects.across_namespaces()] == [row.id]
     work_off()
     row.refresh_from_db()

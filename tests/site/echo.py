@@ -1,4 +1,4 @@
-"""A URLconf that says what was asked, for tests of the web server in front of the real middleware."""
+"""A URLconf that repeats the request, for tests of the web server in front of the real middleware."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ handler500 = "memos_site.errors.server_error"
 
 
 def late(request: HttpRequest) -> HttpResponse:
-    """Answer when the file at `until` is there; write `until`.begun first."""
+    """Write `until`.begun, and answer once the file `until` exists."""
     until = Path(request.GET["until"])
     until.with_suffix(".begun").touch()
     while not until.exists():
@@ -26,7 +26,7 @@ def late(request: HttpRequest) -> HttpResponse:
 
 
 def stream(request: HttpRequest) -> StreamingHttpResponse:
-    """Send an event, and then nothing but empty pieces; touch the file at `closed` when it is closed."""
+    """Send an event, and then nothing but empty pieces; touch the file `closed` when the stream is closed."""
 
     def pieces() -> Iterator[bytes]:
         try:
@@ -41,7 +41,7 @@ def stream(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def endless(request: HttpRequest) -> StreamingHttpResponse:
-    """Send as much as the client takes; touch the file at `closed` when it is closed."""
+    """Send as much as the client takes; touch the file `closed` when the stream is closed."""
 
     def pieces() -> Iterator[bytes]:
         try:
@@ -55,7 +55,7 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 @csrf_exempt
 def echo(request: HttpRequest) -> JsonResponse:
-    """Tell the request; its body by length and SHA-256."""
+    """Return the request, with the length and SHA-256 of its body."""
     return JsonResponse(
         {
             "method": request.method,

@@ -1,4 +1,4 @@
-"""The settings of MemOS with the routes of `tests.site.echo`, and less time to send a request and to take an answer."""
+"""The settings of MemOS with the routes of `tests.site.echo`, and less time to send a request or read an answer."""
 
 import os
 

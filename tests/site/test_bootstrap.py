@@ -1,4 +1,4 @@
-"""What the first start makes, and that no later start makes it again."""
+"""The first start creates everything, and no later start creates it again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_password_that_is_set_is_used_and_not_shown(settings):
 def test_a_server_that_holds_something_gets_no_demo(alice):
     made = bootstrap(demo=True)
     assert made.demo_memories == 0
-    # It has a key already, and no login.
+    # The server has a key already, but no login.
     assert (made.api_key, made.admin_user) == (None, "admin")
 
 

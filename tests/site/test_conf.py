@@ -1,4 +1,4 @@
-"""Typed settings from the environment: what is refused, and in which words."""
+"""Typed settings from the environment: invalid values and their error messages."""
 
 from __future__ import annotations
 

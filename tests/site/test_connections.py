@@ -1,4 +1,4 @@
-"""Who waits for a model or for the queue holds no connection to the database: others need it."""
+"""Requests that wait for a model or the queue hold no database connection, because others need it."""
 
 from __future__ import annotations
 

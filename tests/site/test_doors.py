@@ -1,4 +1,4 @@
-"""What a request's path and headers say: which pages have the strict policy, and which namespaces are there."""
+"""Request paths and headers: pages with the strict policy, and existing namespaces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_documentation_has_nothing_inline_and_nothing_from_elsewhere():
 
 @pytest.mark.django_db
 def test_another_tenants_namespace_costs_what_one_that_is_not_there_costs(alice, bob, monkeypatch):
-    """A process that knows the name would answer at once, and so tell that it is there."""
+    """A process that knows the name would answer sooner, and so reveal that the namespace exists."""
     asked: list[str] = []
     find = queries.find_namespace_id
 

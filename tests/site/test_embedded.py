@@ -1,4 +1,4 @@
-"""The servers that come along, without starting PostgreSQL again: its own start is what every test runs on."""
+"""The embedded servers, without starting PostgreSQL again: every test runs on a PostgreSQL that they started."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_server_that_does_not_start_shows_the_end_of_its_log(tmp_path, monkeyp
     owner = servers(tmp_path, redis=True)
     with pytest.raises(EmbeddedError, match=r"valkey did not start; its log is .*valkey\.log:\nno such option"):
         owner.start()
-    # The folder is free again.
+    # The folder can be used again.
     again = servers(tmp_path)
     again.start()
     again.stop()

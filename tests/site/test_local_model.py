@@ -1,4 +1,4 @@
-"""The process of the provider `hf` starts when a request waits, and lets none wait for it after a fault."""
+"""The process of the provider `hf` starts when a request waits, and after a fault lets no request wait for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from memos_site.local_model import LocalModel, find_problem
 
-# Answers one request on the socket that it is given, then ends.
+# Answers one request on the socket that it receives, then ends.
 ANSWERS = """
 import socket, sys
 caller, _ = socket.socket(fileno=int(sys.argv[3])).accept()
@@ -26,7 +26,7 @@ Make = Callable[[str], LocalModel]
 
 @pytest.fixture
 def make_model(tmp_path: Path) -> Iterator[Make]:
-    """A model whose Python is a program of these lines."""
+    """Return a function that makes a model whose Python is a program of these lines."""
     made: list[LocalModel] = []
 
     def make(lines: str) -> LocalModel:
@@ -42,7 +42,7 @@ def make_model(tmp_path: Path) -> Iterator[Make]:
 
 
 def ask(model: LocalModel) -> bytes:
-    """Sends a request, and tends the model until it is answered or hung up on."""
+    """Send a request, and tend the model until it has answered or the connection is cut."""
     place = urlsplit(model.url)
     answered = threading.Event()
     said: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Logs of `make run` stay small while their writers go on."""
+"""Logs of `make run` stay small while other processes write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line a record, and no memory in it."""
+"""Logs have one line for each record, and never contain a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics' text, whoever serves it."""
+"""The metrics' text, from any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a request before a view sees it: slashes too many, and pages of browsers."""
+"""Middleware: superfluous slashes, and pages for browsers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORIGINS = [f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for po
         ("/api/v1/memory/query/", "/api/v1/memory/query"),
         ("/health/", "/health"),
         ("/openapi.json/", "/openapi.json"),
-        # mem0's routes, for who sends no key as mem0 does.
+        # mem0's routes for callers who do not send the key as mem0 does.
         ("/v1/memories/?namespace=alice", "/v1/memories?namespace=alice"),
         ("/v1/entities/", "/v1/entities"),
     ],
@@ -68,7 +68,7 @@ def test_consoles_that_are_developed_on_this_machine_may_call(alice, origin):
     assert preflight["Access-Control-Allow-Origin"] == origin
     assert {"authorization", "content-type"} <= set(preflight["Access-Control-Allow-Headers"].split(", "))
     assert alice.client.get("/v1/ops/stats", headers={"Origin": origin})["Access-Control-Allow-Origin"] == origin
-    # No cookies: a page that has no key reads nothing.
+    # Cookies are not allowed, so a page without a key reads nothing.
     assert "Access-Control-Allow-Credentials" not in preflight
 
 

@@ -1,4 +1,4 @@
-"""On a database that was never migrated a command says in a sentence what to do, and shows no traceback."""
+"""On a database that was never migrated, a command explains in one sentence what to do, without a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def empty_database() -> Iterator[str]:
-    """The address of a database without tables."""
+    """Return the address of a database without tables."""
     server = urlsplit(os.environ["DATABASE_URL"])
     name = f"empty_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(urlunsplit(server._replace(path="/postgres")), autocommit=True) as admin:
@@ -35,7 +35,7 @@ def empty_database() -> Iterator[str]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """What the commands are given to read."""
+    """Return the files for commands that read one."""
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text('{"session": "s1", "role": "user", "text": "Green tea."}\n')
     return {"DATASET": str(write_dataset(tmp_path / "pottery")), "TRANSCRIPT": str(transcript)}

@@ -1,4 +1,4 @@
-"""Programs that `make run` starts: held until they may begin, and ended with everything that they started."""
+"""Programs that `make run` starts: they wait until they may begin, and end with everything that they started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How processes of one data folder find each other."""
+"""Processes of the same data folder find each other."""
 
 from __future__ import annotations
 

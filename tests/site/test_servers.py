@@ -1,4 +1,4 @@
-"""Commands that need no server start none, and work where the embedded ones are not installed (the image)."""
+"""Commands that need no server start none, and work where the embedded servers are not installed (in the image)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the settings refuse to start with. Each case is a process of its own, for settings are read once."""
+"""Settings with which MemOS refuses to start. Each case is a separate process, because settings are read once."""
 
 from __future__ import annotations
 

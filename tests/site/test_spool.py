@@ -1,4 +1,4 @@
-"""Folders for files that are looked at: what a killed process has left of them goes."""
+"""Temporary folders for uploaded files: the remains of a killed process are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that are unsafe together are refused at start, with an id and how to mend it."""
+"""Settings that are unsafe together are refused at start, with an id and a remedy."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_each_value_of_the_policy_that_contradicts_another_is_named(settings):
 
 
 def start(folder: Path, command: list[str], **wrong: str) -> subprocess.CompletedProcess[str]:
-    """A process with safe settings but for those that are `wrong`."""
+    """Run a process with safe settings except the `wrong` ones."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     given = {"MEMOS_SECRET_KEY": GOOD, "MEMOS_DATA_DIR": str(folder), "DATABASE_URL": "postgresql://n@localhost/n",
              "REDIS_URL": "redis://localhost:1/0", "MEMOS_HOST": "0.0.0.0"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""The version stands in pyproject.toml; the rest reads it or agrees with it (images: tests/deploy/test_compose.py)."""
+"""pyproject.toml has the version; everything else reads it or agrees with it (images: tests/deploy/test_compose.py)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MAX_BODY = 2_000_000
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory) -> Iterator[int]:
-    """A server of one process that works on THREADS requests at once."""
+    """Start a server of one process that works on THREADS requests at once."""
     folder = tmp_path_factory.mktemp("web")
     limits = {"ECHO_RECEIVE_SECONDS": str(RECEIVE_SECONDS), "MEMOS_MAX_BODY_BYTES": str(MAX_BODY)}
     with run_web(folder, MEMOS_WEB_THREADS=str(THREADS), **limits) as (number, _):

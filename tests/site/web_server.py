@@ -1,4 +1,4 @@
-"""The web server on loopback with `tests.site.echo`, for tests of what happens on the wire."""
+"""The web server on loopback with `tests.site.echo`, for tests on the wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START_SECONDS = 60
 
 @contextmanager
 def run_web(folder: Path, **environment: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """Start it; yield its port and its first process, and end it."""
+    """Start the server, yield its port and its first process, and end it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

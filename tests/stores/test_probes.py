@@ -1,4 +1,4 @@
-"""Questions that staff asked: kept a day, by namespace, and forgotten at once."""
+"""Questions that staff asked: kept for a day by namespace, and forgotten on request."""
 
 from __future__ import annotations
 

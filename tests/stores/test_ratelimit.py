@@ -1,4 +1,4 @@
-"""Requests a minute of one key."""
+"""Counting the requests per minute of one key."""
 
 from __future__ import annotations
 

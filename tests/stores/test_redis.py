@@ -16,7 +16,7 @@ FAILURES = [redis.ConnectionError("x"), redis.TimeoutError("x"), redis.exception
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test moves: clock[0] is now."""
+    """Return a clock that the test moves: clock[0] is now."""
     now = [1000.0]
     monkeypatch.setattr(redis_store.time, "monotonic", lambda: now[0])
     return now

@@ -91,7 +91,7 @@ def test_writers_at_once_lose_nothing(settings):
         list(pool.map(write, range(4)))
     found = texts("s")
     assert len(found) == len(set(found)) == 80
-    # What is appended together stays together.
+    # Messages that are appended together stay together.
     assert all(b == a[:-1] + "b" for a, b in zip(found[::2], found[1::2], strict=True))
 
 
@@ -133,7 +133,7 @@ def test_messages_of_refused_memories_are_left_out():
     window.refuse(NAMESPACE, ["id-b", "id-c"])
     window.append({(NAMESPACE, "s"): [message("b"), message("d")], (NAMESPACE, "t"): [message("c")]})
 
-    # What was there before is taken out by `remove`.
+    # Earlier messages are removed by `remove`.
     assert (texts("s"), texts("t")) == (["a", "b", "d"], [])
     assert window.memory_ids_of(NAMESPACE, ["s", "t", "nowhere"]) == {"s": ["id-a", "id-b", "id-d"]}
 

@@ -1,4 +1,4 @@
-"""Working memory: the newest ids of a namespace, each for its time."""
+"""Working memory: a namespace's newest ids, each kept for its time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What people take, have again, turn down or correct, and what only looks like it: the harm is counted on these."""
+"""Texts in which people take, repeat, turn down or correct something, and similar ones, by which harm is counted."""
 
 from __future__ import annotations
 
-# None of these is a choice that the speaker makes for themselves and for real. Written when the rules stood.
+# Texts in which speakers make no real choice for themselves, written when the rules existed.
 NO_CHOICE = {
     "others": [
         "Book the aisle seat for my wife again.",
@@ -173,7 +173,7 @@ NO_CHOICE = {
     ],
 }
 
-# Choices: what is chosen (a word of it), and whether it is taken.
+# Choices: a word of the chosen thing, and whether it is taken.
 CHOICES = [
     ("Book the aisle seat again.", "aisle", True),
     ("The window seat, as always, please.", "window", True),
@@ -222,7 +222,7 @@ CHOICES = [
     ("还是坐高铁吧。", "高铁", True),
 ]
 
-# Written when the first list stood and the rules had been mended by it.
+# These were written after the first list was complete and the rules had been improved by it.
 AFTERWARDS = [
     "Order the parts again by Friday.",
     "I'll take the dog out.",
@@ -316,7 +316,7 @@ AFTERWARDS = [
     "朋友聚会，他们点了一份烤鱼。",
 ]
 
-# Written last, when what is chosen had to name one of the things that people choose between.
+# These were written last, when a choice already had to name one of the known things.
 LAST = [
     "I'll take the bus driver's name.",
     "I'll take the bread out of the oven.",
@@ -370,5 +370,5 @@ LAST = [
     "客人说不要放辣。",
 ]
 
-# Read all the same, of all that is listed here.
+# Of all sentences listed here, the rules still read this one.
 STILL_READ = ["Leave out the horror."]

@@ -268,7 +268,7 @@ WHOLE: list[tuple[str, str, bool]] = [
     ("我买了花生，路上吃。", "花生", True),
 ]
 
-# Of these the rules take what they must not, or leave out what they might take.
+# The rules wrongly accept the first of these, and miss the second.
 TAKEN_ALL_THE_SAME = {"I took the sleeper by force again.", "我又订了会议室开会。"}
 LEFT_OUT = {
     "I took the stairs instead of the lift.",

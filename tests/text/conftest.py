@@ -8,5 +8,5 @@ from memory.text.names import Lexicon
 
 @pytest.fixture(scope="session")
 def words() -> Lexicon:
-    """The word lists in use."""
+    """Return the word lists in use."""
     return lexicon()

@@ -1,6 +1,6 @@
-"""What a speaker says, and what a model might make of it: (speaker, text, holder, value, fact).
+"""Statements of speakers, and facts that a model might derive: (speaker, text, holder, value, fact).
 
-Written by hand to attack the rules: half of it before the present ones, half of it when they stood.
+They were written by hand to attack the rules: half of them before the present rules, half afterwards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What people say of what they like and avoid, and what only looks like it: the harm is counted on these."""
+"""Statements of likes and dislikes, and similar ones, by which harm is counted."""
 
 from __future__ import annotations
 
-# Nothing of these is a preference of the speaker that holds in general. By what makes them look like one.
+# Sentences without a general preference of the speaker, by the reason why they look like one.
 NOTHING = {
     "hypothetical": [
         "If I liked seafood, I would move to the coast.",
@@ -154,7 +154,7 @@ NOTHING = {
     ],
 }
 
-# Written when the rules stood, to see what they had not been written for: 6 of these were taken for preferences then.
+# These were written when the rules existed, to find gaps: 6 of them were mistaken for preferences at that time.
 AFTERWARDS = [
     "I would hate to miss the train.",
     "I'd avoid that street if I were you.",
@@ -222,7 +222,7 @@ AFTERWARDS = [
     "我听不懂。",
     "我对不起他。",
 ]
-# Of 25 that people do say, 23 were read then: these.
+# The 23 of 25 real statements that were read at that time.
 READ_AFTERWARDS = [
     "I can't handle spicy curry.",
     "We have two dogs, and I love long walks.",
@@ -249,7 +249,7 @@ READ_AFTERWARDS = [
     "我一般都坐高铁。",
 ]
 
-# (what is said, attitude, whether it is wanted, what it is about)
+# (text, attitude, whether it is wanted, object)
 SOMETHING = [
     ("I avoid lively places.", "constraint", False, "lively places"),
     ("I'm allergic to peanuts.", "constraint", False, "peanuts"),

@@ -1,5 +1,5 @@
-"""What a language model could take for a liking and is none, and what is one: the turn, the object, and the text that a
-model would answer. Ana says each of them."""
+"""Statements that a language model could mistake for a liking, and real likings: the turn, the object, and the text
+that a model would answer. Ana says each of them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ LIKES: tuple[tuple[str, str, str], ...] = (
     ("我经常逛书店。", "书店", "Ana经常逛书店。"),
 )  # fmt: skip
 
-# Written as traps when the check stood, which was then mended by them.
+# These were written as traps for the existing check, which was then improved by them.
 AFTERWARDS: tuple[tuple[str, str], ...] = (
     ("I always get a rash when I use lavender soap.", "lavender soap"),
     ("I love cats, my lungs do not.", "cats"),
@@ -177,10 +177,10 @@ LAST: tuple[tuple[str, str], ...] = (
     ("我一般见到狗就绕路。", "狗"),
     ("我最喜欢的是公司取消早会。", "早会"),
 )
-# Of these the rules take what they must not.
+# The rules wrongly accept these.
 TAKEN_ALL_THE_SAME = {"I like lobster alive in the ocean.", "I swear by staying indoors in pollen season."}
 
-# Likings, written when the check stood; and those of them that it leaves out.
+# Likings, written for the existing check, and those of them that it leaves out.
 LIKES_AFTERWARDS: tuple[tuple[str, str], ...] = (
     ("I love anything with lemon.", "lemon"),
     ("I adore the smell of old books.", "old books"),

@@ -1,7 +1,8 @@
-"""Standing orders, and sentences that look like them and are none, in English and Chinese.
+"""Standing orders, and sentences that only look like them, in English and Chinese. Written before the rules that find
+them.
 
-Written before the rules that find them. `DEVELOPED`: the half that the rules were written with; `HELD_OUT`: the other
-half, which they are only measured with. Each is (orders, look-alikes).
+`DEVELOPED` is the half with which the rules were written; `HELD_OUT` is the other half, which only measures them. Each
+is (orders, look-alikes).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the index terms of a text are."""
+"""The index terms of a text."""
 
 from __future__ import annotations
 

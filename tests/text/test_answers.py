@@ -1,4 +1,4 @@
-"""Answers in the words of memories: which parts are quoted, with which dates, under which budget."""
+"""Answers in the words of memories: the quoted parts, their dates, and the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, in English and Chinese, with the traps."""
+"""The kind of answer that a question asks for, in English and Chinese, with hard cases."""
 
 from __future__ import annotations
 

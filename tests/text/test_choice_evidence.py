@@ -1,4 +1,4 @@
-"""Whether turns bear the choice that a language model says they make. Refusals first."""
+"""Turns confirm, or refute, the choice that a language model read in them. Refusals first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a turn is a choice of its speaker, and what choices come to. Refusals first: what only looks like one."""
+"""Choices in a turn, and their totals. Refusals first: texts that only look like one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_repeated_text_ends_soon(text):
 
 
 def occasions(*told: tuple[str, bool, int]) -> list[Occasion[int]]:
-    """Choices of one thing by place; wanted or not; for how many occasions."""
+    """Return choices of one thing by place, each wanted or not, and the number of occasions it counts for."""
     return [
         Occasion(number, (place, ""), TurnChoice("aisle seat", wanted, counts, frozenset({"aisl", "seat"})))
         for number, (place, wanted, counts) in enumerate(told)

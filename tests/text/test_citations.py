@@ -1,4 +1,4 @@
-"""The numbers of sources in an answer: dropped where there is no such source, checked against what the source says."""
+"""The numbers of sources in an answer: dropped if there is no such source, and checked against the source's text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCES = {
 
 
 def read(*pieces: str) -> list[str]:
-    """What a filter that knows 1, 2 and 3 passes on after each piece."""
+    """Return the output of a filter that knows 1, 2 and 3, after each piece."""
     marker_filter = MarkerFilter(SOURCES)
     return [marker_filter.feed(piece) for piece in pieces]
 

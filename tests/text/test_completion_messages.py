@@ -1,4 +1,4 @@
-"""Where memory stands among a caller's messages, and how a conversation is known by its first ones."""
+"""The place of memory among a caller's messages, and the hash of a conversation's first ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a completion says is read in parts, whole or streamed, and calls come one after another."""
+"""A completion is read in parts, whole or streamed, with one call after another."""
 
 from __future__ import annotations
 

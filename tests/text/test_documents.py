@@ -1,4 +1,4 @@
-"""Chunks of a document: exact places, and the headings that they stand under."""
+"""Chunks of a document: exact places, and their headings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_mark_of_a_code_block_goes_with_its_code():
 
 
 def test_headings_at_the_end_are_kept():
-    # What stands before the last heading fills a chunk.
+    # The text before the last heading fills a chunk.
     text = f"# First\n\n{BODY[: 4 * CHUNK_TOKENS - 11]}\n\n# Last\n"
 
     last = chunks(text, markdown=True)[-1]

@@ -1,4 +1,4 @@
-"""What a sentence says outright is over or taken back is found, and what only sounds so is not."""
+"""Explicit endings and retractions in a sentence are found, and texts that only sound like one are not."""
 
 from __future__ import annotations
 

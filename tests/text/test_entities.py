@@ -1,4 +1,4 @@
-"""Names that rules find, of which kind, and what they leave alone."""
+"""Names that rules find, with their kind, and words that they leave alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that say what was said pass, and facts that turn it round do not."""
+"""Facts that repeat what was said pass, and facts that reverse it do not."""
 
 from __future__ import annotations
 

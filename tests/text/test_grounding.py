@@ -1,4 +1,4 @@
-"""What a statement may say of its messages in other words, and what it may not make up."""
+"""A statement may rephrase its messages, but not invent anything."""
 
 from datetime import UTC, datetime
 

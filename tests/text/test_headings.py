@@ -1,4 +1,4 @@
-"""Headings, read line by line, are those that a CommonMark parser finds."""
+"""Headings, found line by line, are the same as those of a CommonMark parser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PIECES = [
 
 
 def expected(text: str) -> list[tuple[int, str]]:
-    """Level and title of the headings that stand in no other block."""
+    """Return level and title of the headings outside of other blocks."""
     return [
         (int(token.tag[1]), " ".join(content.content.split()))
         for token, content in pairwise(MarkdownIt("commonmark").disable("inline").parse(text))

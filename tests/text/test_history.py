@@ -1,4 +1,4 @@
-"""The retrieval node: what it asks, and how it writes the answer."""
+"""The retrieval node: its requests, and the format of its answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESULTS = [
 
 
 class Memory:
-    """Answers with `results` and keeps what it was asked."""
+    """A memory that answers with `results` and records its requests."""
 
     def __init__(self, results):
         self.results, self.asked = results, []

@@ -1,4 +1,4 @@
-"""Texts that are made to be slow to cut: the time grows with their length, and what is cut is exact all the same."""
+"""Texts made to be slow to split: time grows linearly with their length, and the result is exact anyway."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHORT, LONG = 10_000, 80_000
 # Linear time would grow 8-fold, quadratic 64-fold.
 MOST_GROWTH = 30
 ATTEMPTS = 4
-# Shorter times say nothing.
+# Shorter times are not meaningful.
 LEAST_SECONDS = 0.002
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cut", [lambda text: chunks(text, markdown=True), passages], ids=["chunks", "passages"])
 def test_time_grows_with_the_length(kind, cut):
-    # What grows with the square does so each time; what a busy machine disturbs does not.
+    # Quadratic growth shows each time; disturbances by a busy machine do not.
     assert any(_growth(cut, kind) < MOST_GROWTH for _ in range(ATTEMPTS))
 
 

@@ -1,4 +1,4 @@
-"""What JSON can be stored and given back, and where something cannot."""
+"""JSON that can be stored and returned, and the place of values that cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts a model that has learned English is expected to read."""
+"""Texts that a model trained on English is expected to read."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from memory.text.learning_questions import (
     repeat_otherwise,
 )
 
-# Of each: a text, its speaker, and what it is about; nothing where there is no question to be asked.
+# Texts with their speaker and their subject; the subject is "" if no question can be asked.
 TEXTS = [
     ("The release train leaves every second Thursday at 14:00.", "", "the release train"),
     ("The dry run took 47 minutes, mostly for one index.", "Jonas", "the dry run"),
@@ -34,7 +34,7 @@ TEXTS = [
     ("我们决定用 Redis 做限流。", "", "Redis"),
     ("退款接口的超时时间最多三秒。", "", "退款接口的超时时间"),
     ("我对花生过敏。", "", "花生"),
-    # Nothing of these can be asked for.
+    # These texts yield no question.
     ("Yes.", "", ""),
     ("", "", ""),
     ("Thanks for the help!", "", ""),

@@ -1,4 +1,4 @@
-"""The fields and turns that a language model names for a preference: what is no answer, or nobody's, is refused."""
+"""The fields and turns that a language model gives for a preference; unusable answers and unknown turns are refused."""
 
 from __future__ import annotations
 

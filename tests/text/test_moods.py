@@ -1,4 +1,4 @@
-"""A statement that asks, supposes, quotes, adds or holds for a day updates nothing."""
+"""A statement that asks, supposes, quotes, adds or is valid for one day updates nothing."""
 
 from __future__ import annotations
 

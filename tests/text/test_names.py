@@ -1,4 +1,4 @@
-"""When two spellings are one name."""
+"""Spellings that are the same name."""
 
 from __future__ import annotations
 

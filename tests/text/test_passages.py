@@ -1,4 +1,4 @@
-"""Where long texts are cut: exact places, whole words, nothing lost, in bounded time."""
+"""Long texts are cut at exact places between words, without losing anything, in bounded time."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_spans_are_in_order_within_the_size_and_lose_nothing_but_white_space(tex
     assert not text[seen:].strip()
 
 
-# Sentences that are longer than the overlap are not repeated.
+# Sentences longer than the overlap are not repeated.
 @pytest.mark.parametrize("name", ["short sentences", "letters"])
 def test_neighbours_overlap_by_no_more_than_the_overlap(name):
     text = LONG[name]
     found = spans(text)
 
     overlaps = [text[start:end] for (start, _), (_, end) in zip(found[1:], found[:-1], strict=True) if start < end]
-    # At MAX_LINE_CHARS a part ends, and nothing overlaps.
+    # A part ends at MAX_LINE_CHARS, and nothing overlaps.
     assert len(overlaps) >= len(found) - 1 - len(text) // (MAX_LINE_CHARS // 2)
     assert all(estimate_tokens(overlap) <= OVERLAP_TOKENS for overlap in overlaps)
 

@@ -1,4 +1,4 @@
-"""Whether a turn bears what a model says that its speaker likes or avoids. Refusals first: no aversion is a liking."""
+"""Turns confirm, or refute, a preference that a model read in them. Refusals first: no aversion is a liking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key of a preference's record: as it was stored of its object, and no other."""
+"""The key in a preference's record belongs to the record's object, and no other key is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a turn is a preference of its speaker. Refusals first: what only looks like one."""
+"""Preferences in a turn of their speaker. Refusals first: texts that only look like one."""
 
 from __future__ import annotations
 

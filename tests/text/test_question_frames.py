@@ -1,4 +1,4 @@
-"""What questions have in common is taken out of their vectors."""
+"""Words that questions have in common are removed from their vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said between names, and which names are said to be one."""
+"""Relations between names, and names that are stated to be the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent's client adds to a message is told from what the user says."""
+"""Reminders that an agent's client adds to a message are separated from what the user says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas of callers: what cannot be checked here safely is refused, and said where it stands."""
+"""JSON schemas of callers: parts that cannot be checked safely are refused, with their place."""
 
 from __future__ import annotations
 

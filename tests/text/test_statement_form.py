@@ -1,4 +1,4 @@
-"""One symbol, sign, letter's case or order of difference is another statement; spaces and end marks are not."""
+"""One different symbol, sign, letter case or order makes another statement; spaces and end marks do not."""
 
 from __future__ import annotations
 

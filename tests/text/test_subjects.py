@@ -1,4 +1,4 @@
-"""Whom and what a sentence is about is read from its surface."""
+"""The person and subject of a sentence are read from its surface."""
 
 from __future__ import annotations
 

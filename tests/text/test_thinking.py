@@ -1,4 +1,4 @@
-"""What a reasoning model thinks, kept apart from what it says: whole, and cut at every place of a stream."""
+"""A reasoning model's thinking is separated from its answer: whole, and cut at every place of a stream."""
 
 from __future__ import annotations
 

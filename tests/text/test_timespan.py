@@ -1,4 +1,4 @@
-"""Which time a question names, and whether it asks for one. Now is Wednesday, 13 March 2024, 15:00."""
+"""The period that a question names, and whether it asks for one. The present is Wednesday, 13 March 2024, 15:00."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOW = datetime(2024, 3, 13, 15, 0, tzinfo=UTC)
 
 
 def found(text: str, now: datetime = NOW) -> list[str]:
-    """`from..to`, as dates; with the time where it is not midnight."""
+    """Return `from..to` as dates, with the time unless it is midnight."""
     return [f"{_short(span.start)}..{_short(span.end)}" for span in spans(text, now)]
 
 
@@ -310,7 +310,7 @@ def test_a_question_for_something_else_is_none(text):
     assert not asks_when(text)
 
 
-# Every reader once: those that ask dateparser, and those that reckon here.
+# Every parser once: the ones that use dateparser, and the ones that calculate here.
 PHRASES = (
     "yesterday|tomorrow|last week|next year|last night|next quarter|last weekend|next weekend|this weekend|Friday"
     "|next Friday|9999 years ago|a few weeks ago|the last 9999 days|29 February|in May|next December|last winter"
@@ -330,7 +330,7 @@ def test_the_ends_of_the_calendar_and_leap_days_raise_nothing(moment, zone):
             text = f"We met {phrase}." if phrase.isascii() else f"我们{phrase}搬家了"
             for span in spans(text, moment.replace(tzinfo=given), zone):
                 assert span.start < span.end
-                # What asks the database or another zone for it converts it to UTC.
+                # Queries of the database, or for another zone, convert it to UTC.
                 assert span.start.astimezone(UTC) < span.end.astimezone(UTC)
 
 

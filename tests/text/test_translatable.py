@@ -1,4 +1,4 @@
-"""A sentence is the English string that it says, and can be said again in another language."""
+"""A sentence is its English string, and can be rendered in another language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MemOS runs on: no licence outside the list, and a bill of materials that fits its schema."""
+"""The packages that MemOS runs on: only allowed licences, and a bill of materials that fits its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of each released version, made by its own code (tools/dump_release.py), under the present code."""
+"""The data of each released version, written by its own code (tools/dump_release.py), under the present code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.dump_release import PEPPERED_BY
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = sorted(Path(__file__).parent.glob("*.sql"))
-# Two processes, as a server is started and started again; what else is asked is asked in the second.
+# Two processes, as when a server is started and started again; the second one runs the other requests.
 COMMAND = """
 import django; django.setup()
 from memory.postgresql import reach; reach.open_process()
@@ -90,7 +90,7 @@ print("LOOKED", json.dumps({
 
 @pytest.fixture(params=RELEASES, ids=[path.stem for path in RELEASES])
 def released(request, tmp_path) -> Iterator[tuple[dict[str, str], str]]:
-    """The environment of a server with the data of a release, and the token of its key."""
+    """Return the environment of a server with the data of a release, and the token of its key."""
     sql = request.param.read_text(encoding="utf-8")
     [token] = re.findall(r"TOKEN (mos_\S+)", sql)
     server = urlsplit(os.environ["DATABASE_URL"])
@@ -129,7 +129,7 @@ def run(environment: dict[str, str], program: str) -> Any:
 
 
 def file_vectors(url: str) -> None:
-    """Adds what a worker of the release leaves of a large namespace, and a job that waits."""
+    """Add what a worker of the release leaves of a large namespace, and a job that waits."""
     with psycopg.connect(url) as connection:
         place = connection.execute(
             "SELECT n.id, m.id FROM memory_namespace n, memory_embeddingmodel m WHERE n.name = 'released'"
@@ -149,7 +149,7 @@ def file_vectors(url: str) -> None:
 
 
 def check_lists(url: str) -> None:
-    """Checks that the job is there under its name of today, and that the lists of vectors are gone."""
+    """Check that the job is there under its name of today, and that the lists of vectors are gone."""
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT count(*) FROM memory_job WHERE kind = 'any'").fetchone() == (1,)
         former = connection.execute(
@@ -197,5 +197,5 @@ def test_its_data_start_under_the_present_code(released):
     assert found["verify_audit"][0] == 0
     assert "holds" in found["verify_audit"][1]
     failed = [line for line in found["doctor"][1].splitlines() if "fail" in line.lower().split()[:2]]
-    # No worker runs here.
+    # No worker runs in this test.
     assert not [line for line in failed if not re.search("worker|queue|schedule|job|clock", line)], found["doctor"]

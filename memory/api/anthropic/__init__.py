@@ -1,1 +1,1 @@
-"""Anthropic's Messages API, told as chat completions and back, for Claude Code and the programs that speak it."""
+"""Anthropic's Messages API, translated to and from chat completions, for Claude Code and other clients of that API."""

@@ -8,7 +8,7 @@ from memory.types import Access
 
 
 class AnthropicKeyAuthentication(KeyAuthentication):
-    """The key as Anthropic's clients send it: `x-api-key`, or as everywhere else."""
+    """Authenticates by an API key in `X-API-Key`, as Anthropic's clients send it, or in `Authorization`."""
 
     def authenticate(self, request: Request) -> tuple[Access, str] | None:
         token = request.headers.get("X-API-Key", "").strip()

@@ -1,4 +1,4 @@
-"""Refusals in the shape of Anthropic's API, with what MemOS says of every error in them."""
+"""Shapes errors as Anthropic's API does, and keeps the fields that every MemOS error has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES = {
 
 
 def anthropic_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook for the routes of Anthropic's API. What a model's provider said is told in its shape."""
+    """Handle an error on Anthropic's routes, as DRF's hook. A provider's own error takes Anthropic's shape too."""
     answered = openai_exception_handler(error, context)
     if answered is not None:
         said = orjson.loads(answered.content)["error"]
@@ -30,7 +30,7 @@ def anthropic_exception_handler(error: Exception, context: dict[str, Any]) -> Ht
 
 
 def to_anthropic(error: Mapping[str, Any] | str, status: int) -> dict[str, Any]:
-    """Returns an error that OpenAI's API has, with the kind that Anthropic's clients look for."""
+    """Return an error in OpenAI's shape with the `type` that Anthropic's clients look for."""
     said = {"message": error} if isinstance(error, str) else error
     kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {**said, "type": kind}}

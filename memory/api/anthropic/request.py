@@ -1,4 +1,4 @@
-"""Tells a request of Anthropic's Messages API as one for a chat completion."""
+"""Translates requests of Anthropic's Messages API into requests for a chat completion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from memory.errors import InvalidInput
 from memory.text.reminders import as_reminder, is_reminder
 
-# Fields that both APIs have, and those that have another name here.
+# Fields that both APIs share, then the values of `tool_choice` and their names in OpenAI's API.
 _SAME = ("max_tokens", "temperature", "top_p", "top_k")
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 # Blocks that only the model that wrote them can read.
@@ -18,7 +18,7 @@ _LEFT_OUT = ("thinking", "redacted_thinking")
 
 
 def to_completion(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the body of a chat completion that says the same. Raises InvalidInput for what none can say."""
+    """Return the body of an equivalent chat completion. Raises InvalidInput for content that none can express."""
     system = _read_texts(data.get("system"), "system")
     output = data.get("output_config") or {}
     body = {
@@ -30,24 +30,24 @@ def to_completion(data: Mapping[str, Any]) -> dict[str, Any]:
         **_read_tools(data),
     }
     if data.get("stream"):
-        # A message tells at its end how many tokens it took.
+        # The usage comes with the last event of a stream only if the request asks for it.
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return {name: value for name, value in body.items() if value is not None}
 
 
 def list_counted(data: Mapping[str, Any]) -> list[str]:
-    """Lists the texts of a request that a model reads, its tools and calls as JSON."""
+    """List the texts of a request that a model reads. Tools and calls are included as JSON."""
     body = to_completion({**data, "stream": False})
     return [orjson.dumps(body.get(name)).decode() for name in ("messages", "tools") if body.get(name)]
 
 
 def thinks(data: Mapping[str, Any]) -> bool:
-    """Tells whether the caller wants to see what the model thinks."""
+    """Return whether the caller asks to see the model's thinking."""
     return (data.get("thinking") or {}).get("type") in ("enabled", "adaptive")
 
 
 def _read_tools(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the tools that the caller runs; those that Anthropic itself runs have no schema."""
+    """Return the tools that the caller runs. Tools that Anthropic runs have no `input_schema` and are left out."""
     own = [one for one in data.get("tools") or () if isinstance(one.get("input_schema"), Mapping)]
     if not own:
         return {}
@@ -89,7 +89,7 @@ def _read_messages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif message["role"] == "user":
             messages += _read_question(blocks, where)
         elif message["role"] == "system":
-            # Many templates take the system's words at the beginning only.
+            # Many chat templates allow a system message only at the beginning, so a later one becomes a reminder.
             _remind(messages, "\n\n".join(_read_texts(blocks, where)))
         else:
             raise InvalidInput(f"{where}.role: must be user, assistant or system.", detail={"field": f"{where}.role"})
@@ -111,7 +111,7 @@ def _read_answer(blocks: Sequence[Mapping[str, Any]], where: str) -> dict[str, A
 
 
 def _read_question(blocks: Sequence[Mapping[str, Any]], where: str) -> Iterator[dict[str, Any]]:
-    """Yields the outputs of tools, which answer the calls before them, and then what the user says beside."""
+    """Yield the tool results, which answer the previous calls, and then the rest of the user's message."""
     outputs: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     for place, block in enumerate(blocks):
@@ -123,7 +123,7 @@ def _read_question(blocks: Sequence[Mapping[str, Any]], where: str) -> Iterator[
         else:
             parts.append(_read_part(block, at))
     if outputs and all(part["type"] == "text" and is_reminder(part["text"]) for part in parts):
-        # The client's own words to the model, and no turn of the user.
+        # Reminders come from the client program, not from the user, so they are no turn of the conversation.
         _remind(outputs, "\n\n".join(part["text"] for part in parts))
         parts = []
     yield from outputs
@@ -132,7 +132,7 @@ def _read_question(blocks: Sequence[Mapping[str, Any]], where: str) -> Iterator[
 
 
 def _remind(messages: list[dict[str, Any]], text: str) -> None:
-    """Adds the client's own words to the message before, so that roles take turns as a template wants them."""
+    """Append the client's reminder to the previous message, because chat templates expect alternating roles."""
     if not text:
         return
     part = {"type": "text", "text": as_reminder(text)}
@@ -145,7 +145,7 @@ def _remind(messages: list[dict[str, Any]], text: str) -> None:
 
 
 def _join(parts: Sequence[dict[str, Any]]) -> Any:
-    """Returns parts as a message's content: one text alone is a text."""
+    """Return the content of a message: a string if the only part is a text, else the list of parts."""
     if not parts:
         return ""
     return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else list(parts)

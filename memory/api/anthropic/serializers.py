@@ -11,7 +11,7 @@ from memory.api.serializers.errors import OpenAIErrorBodySerializer
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]})
 class SystemField(serializers.Field):
-    """A text, or blocks of text."""
+    """A system prompt: a string or a list of text blocks."""
 
     default_error_messages = {"invalid": "must be a text or a list of blocks."}
 
@@ -22,7 +22,7 @@ class SystemField(serializers.Field):
 
 
 class CountedMessagesSerializer(serializers.Serializer):
-    """Messages of Anthropic's API whose tokens are counted. Fields that are not listed are taken."""
+    """Messages of Anthropic's API whose tokens are counted. Fields that are not listed are accepted and ignored."""
 
     model = StrictCharField(
         required=False,
@@ -45,7 +45,7 @@ class CountedMessagesSerializer(serializers.Serializer):
 
 
 class AnthropicMessageSerializer(CountedMessagesSerializer):
-    """A message of Anthropic's API. Fields that are not listed are taken and have no effect."""
+    """A message of Anthropic's API. Fields that are not listed are accepted and have no effect."""
 
     max_tokens = StrictIntegerField(min_value=1, help_text="How long the answer may be")
     stream = StrictBooleanField(required=False, allow_null=True, default=False)

@@ -31,14 +31,14 @@ from memory.enums import AccessScope
 from memory.services.gateway.completions import ChatCompletion
 from memory.text.tokens import count_tokens
 
-# Claude Code names its conversation in this header, and itself at the beginning of `User-Agent`.
+# Claude Code sends the id of its conversation in this header, and identifies itself at the start of `User-Agent`.
 CLAUDE_CODE_SESSION_HEADER = "X-Claude-Code-Session-Id"
 CLAUDE_CODE_AGENT = "claude-cli/"
 
 
 @extend_schema(tags=[ANTHROPIC.name])
 class MessageViewSet(ChatCompletionViewSet):
-    """Messages of Anthropic's API, with a memory, told to the model as chat completions."""
+    """Anthropic's Messages API, with a memory. The model is called through chat completions."""
 
     authentication_classes = (AnthropicKeyAuthentication,)
     required_scope = {"create": AccessScope.WRITE, "count": AccessScope.READ}  # type: ignore[assignment]
@@ -92,12 +92,12 @@ class MessageViewSet(ChatCompletionViewSet):
         data: Any = request.data
         body = to_completion(data) | {name: value for name, value in named.items() if value}
         asked = self.read_completion(request, body, is_aside=_is_aside(request, values))
-        # Providers of chat completions refuse names of a user that are as long as Anthropic's may be.
+        # Anthropic allows longer user ids than providers of chat completions accept in `user`.
         return replace(asked, body={name: value for name, value in asked.body.items() if name != "user"})
 
 
 def _is_aside(request: Request, values: Mapping[str, Any]) -> bool:
-    """Tells whether Claude Code asks for itself, as for the title of a conversation or whether the model answers."""
+    """Return whether Claude Code asks on its own behalf, as for a conversation's title or to test the model."""
     if not request.headers.get("User-Agent", "").startswith(CLAUDE_CODE_AGENT) or values["tools"]:
         return False
     return values["max_tokens"] == 1 or bool((values["output_config"] or {}).get("format"))

@@ -1,4 +1,4 @@
-"""Tells a chat completion as a message of Anthropic's API: whole, and as the events of its making."""
+"""Translates a chat completion into a message of Anthropic's API: whole, or as the events of a stream."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from memory.text.completion_parts import CallPiece, CompletionReader, Part
 
 Event = tuple[str, dict[str, Any]]
 
-# A piece of a block's content has this type, and stands in this field of the delta as of the block.
+# Type of the delta for each type of block, and the field that holds the text in both.
 _DELTAS = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking")}
 
 
 class MessageWriter:
     """Writes one message as a `memory.api.translated_answer.AnswerWriter`.
 
-    `message` is the message as it stands: an event that holds it is to be sent before the next one is asked for. What
-    the model thinks is left out unless the caller `wants_thinking`.
+    `message` is the current state of the message, so send each event before you ask for the next one. Thinking blocks
+    are left out unless the caller `wants_thinking`.
     """
 
     def __init__(self, identity: str, model: str, *, wants_thinking: bool) -> None:
@@ -103,7 +103,7 @@ class MessageWriter:
 
 
 def _read_arguments(arguments: str) -> dict[str, Any]:
-    """Returns the arguments of a call; those that are cut off or no object as far as they can be told."""
+    """Return the arguments of a call as an object. If they are cut off, it holds the text under `arguments`."""
     try:
         given = orjson.loads(arguments or "{}")
     except orjson.JSONDecodeError:
@@ -120,7 +120,7 @@ def _stop_reason(ended: CompletionReader) -> str:
 def _count_tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     asked, written = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    # Anthropic counts what it read from a cache by itself.
+    # Anthropic's `input_tokens` do not include the tokens read from a cache.
     return {
         "input_tokens": max(asked - cached, 0),
         "output_tokens": written,

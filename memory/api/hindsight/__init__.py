@@ -1,1 +1,1 @@
-"""The core routes of hindsight's API, for programs that use its clients: a bank is a namespace."""
+"""The core routes of hindsight's API, for programs that use its clients. A bank is a namespace."""

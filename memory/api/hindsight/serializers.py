@@ -1,4 +1,4 @@
-"""Requests and answers as hindsight's clients have them. What MemOS does not do of theirs is named where it is read."""
+"""Requests and answers in the form of hindsight's API. Each serializer names the fields that MemOS ignores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory.api.serializers.ingest import OutcomeSerializer
 from memory.enums import MemoryState
 
 MAX_ITEMS, MAX_TAGS, MAX_OFFSET = 1000, 20, 10_000
-# How many memories each budget brings back.
+# Number of memories that each budget returns.
 BUDGETS = {"low": 10, "mid": 25, "high": 50}
 FACT_TYPES = ("world", "experience", "observation")
 STATES = {"valid": MemoryState.ACTIVE, "invalidated": MemoryState.ARCHIVED}
@@ -48,7 +48,7 @@ class TagsField(serializers.ListField):
     }
 )
 class BlocksField(serializers.Field):
-    """Text, or blocks of type `text`, as one text."""
+    """Text, or a list of blocks of type `text`, read as one text."""
 
     default_error_messages = {
         "required": "is missing.",
@@ -81,7 +81,10 @@ class TimestampField(MomentField):
 
 
 class RetainItemSerializer(serializers.Serializer):
-    """Not used: `entities` and `resolve_entities` (MemOS finds entities itself), `observation_scopes`, `strategy`."""
+    """An item to remember.
+
+    Ignored: `entities` and `resolve_entities` (MemOS finds entities itself), `observation_scopes` and `strategy`.
+    """
 
     content = BlocksField()
     timestamp = TimestampField(required=False, allow_null=True, default=None)
@@ -99,7 +102,7 @@ class RetainItemSerializer(serializers.Serializer):
 
 
 class RetainSerializer(serializers.Serializer):
-    """What is retained is stored when this is answered, whatever `async` says."""
+    """Items to remember. They are stored before the answer is sent, even with `async`."""
 
     items = RetainItemSerializer(many=True, min_length=1, max_length=MAX_ITEMS)  # type: ignore[call-arg]
     document_tags = TagsField()
@@ -142,7 +145,7 @@ class MinScoresSerializer(serializers.Serializer):
 
 
 class BankRecallSerializer(HindsightQuestionSerializer):
-    """Not used: `trace`, `prefer_observations`, `query_timestamp` and what `include` asks for."""
+    """A question to a bank. Ignored: `trace`, `prefer_observations`, `query_timestamp` and `include`."""
 
     types = serializers.ListField(
         child=serializers.ChoiceField(FACT_TYPES), required=False, allow_null=True, default=None
@@ -189,7 +192,7 @@ class ReflectIncludeSerializer(serializers.Serializer):
 
 
 class ReflectSerializer(HindsightQuestionSerializer):
-    """Not used: everything about mental models, directives and tool calls, which MemOS does not have."""
+    """A question to be answered. Options for mental models, directives and tool calls are ignored."""
 
     context = StrictCharField(required=False, allow_null=True, allow_blank=True, max_length=1000, default=None)  # type: ignore[assignment]
     max_tokens = StrictIntegerField(min_value=1, required=False, allow_null=True, default=None)
@@ -254,7 +257,7 @@ class MemoryUnitListSerializer(serializers.Serializer):
 
 
 class BankSerializer(serializers.Serializer):
-    """What a bank is configured with there (missions, dispositions, retrieval arms) is not taken over."""
+    """A bank to create. Its configuration (missions, dispositions, retrieval arms) is ignored."""
 
     name = StrictCharField(required=False, allow_null=True, allow_blank=True, max_length=200, default=None)
 

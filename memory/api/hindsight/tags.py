@@ -1,4 +1,4 @@
-"""How a memory keeps what only hindsight's clients give it, and finds it again by their tags."""
+"""Stores the fields that only hindsight's clients send in a memory's metadata, and filters memories by their tags."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import TextChoices
 
-# The key of a memory's metadata that holds what these routes were given besides the client's own metadata.
+# Metadata key for the fields of these routes that are not the client's own metadata.
 KEY = "hindsight"
 _TAGS, _SCOPE = f"metadata.{KEY}.tags", f"metadata.{KEY}.scope"
 
 
 class TagMatch(TextChoices):
-    """How tags that are asked for go with those of a memory; those that are not strict let untagged memories in."""
+    """The ways to match the tags of a query. Modes that are not strict also match memories without tags."""
 
     ANY = "any"
     ALL = "all"
@@ -24,12 +24,12 @@ class TagMatch(TextChoices):
 
 
 def name_scope(tags: Sequence[str]) -> str:
-    """One string for a set of tags."""
+    """Return a string that identifies a set of tags."""
     return json.dumps(sorted(set(tags)), ensure_ascii=False)
 
 
 def filter_by(tags: Sequence[str] | None, match: str) -> dict[str, Any] | None:
-    """The filter (docs/reference/filters.md) that memories with these tags meet; None when nothing is asked."""
+    """Return the filter (docs/reference/filters.md) for memories with these tags, or None if every memory matches."""
     if match == TagMatch.EXACT:
         return {_SCOPE: name_scope(tags)} if tags else {_SCOPE: {"exists": False}}
     if not tags:

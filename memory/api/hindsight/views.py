@@ -49,13 +49,13 @@ from memory.types import Idempotency, NewMemory, session_of_day
 
 WORLD, EXPERIENCE = "world", "experience"
 REASON = "through hindsight's API"
-# A request waits this long for the memories to be archived; the worker does the rest.
+# A request waits this long for memories to be archived; after that a worker continues.
 ARCHIVE_SECONDS = 5.0
 
 
 @extend_schema(tags=[HINDSIGHT.name])
 class BankViewSet(MemosViewSet):
-    """A namespace, as hindsight's clients know it: a bank."""
+    """hindsight's banks. A bank is a namespace."""
 
     takes_unknown_fields = True
     required_scope = {
@@ -214,7 +214,7 @@ class BankViewSet(MemosViewSet):
         )
 
     def _key(self, values: Mapping[str, Any]) -> Idempotency | None:
-        """The request's key, or the name of its operation, under which it is stored once."""
+        """Return the request's idempotency key, or one made from its `operation_id`."""
         named = self.idempotency()
         if values["operation_id"] is None:
             return named
@@ -227,7 +227,7 @@ def _describe_bank(namespace: str) -> dict[str, Any]:
 
 
 def _metadata(item: Mapping[str, Any], document_tags: Sequence[str]) -> dict[str, Any]:
-    """The client's own metadata, and under one key what it gave besides."""
+    """Return the client's own metadata, with the other fields of the item under one key."""
     said = list(dict.fromkeys([*(item["tags"] or []), *document_tags]))
     own: dict[str, Any] = {"tags": said, "scope": tags.name_scope(said)} if said else {}
     for name in ("context", "document_id"):
@@ -245,7 +245,7 @@ def _ask(values: Mapping[str, Any], roles: list[Role] | None, *, now: datetime) 
 
 
 def _roles(types: Sequence[str] | None) -> list[Role] | None:
-    """Whose memories are of these types; None for all."""
+    """Return the roles whose memories have these types, or None for all roles."""
     if not types or {WORLD, EXPERIENCE} <= set(types):
         return None
     if EXPERIENCE in types:
@@ -258,7 +258,7 @@ def _reaches(hit: Hit, least: Mapping[str, float | None]) -> bool:
 
 
 def _fit(hits: Sequence[Hit], max_tokens: int | None) -> Iterator[Hit]:
-    """The hits, best first, as long as they fit."""
+    """Yield the hits, best first, until `max_tokens` are used up."""
     left = max_tokens
     for hit in hits:
         if left is not None:
@@ -306,7 +306,7 @@ def _describe_row(row: Mapping[str, Any], state: str) -> dict[str, Any]:
 
 
 def _keep_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The client's own metadata. What other clients gave a memory, which may be no text, is left out."""
+    """Return the metadata values that are strings. Other types may come from clients of other APIs."""
     return {name: value for name, value in metadata.items() if isinstance(value, str)}
 
 

@@ -1,1 +1,1 @@
-"""mem0's hosted API, and that of its open-source server, for programs that use its clients."""
+"""The APIs of mem0's hosted service and of its open-source server, for programs that use mem0's clients."""

@@ -1,4 +1,4 @@
-"""Answers as mem0's clients have them."""
+"""Answers in the form that mem0's clients expect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVENTS = ("ADD", "UPDATE", "DELETE")
 
 
 class Mem0ErrorSerializer(ErrorSerializer):
-    """Every error of these routes."""
+    """The error shape of these routes."""
 
     detail = serializers.CharField(
         required=False, help_text="The message, where mem0's clients look for it; not of what no route was found for"
@@ -44,7 +44,7 @@ class ScoreBreakdownSerializer(serializers.Serializer):
 
 
 class HitMemorySerializer(Mem0MemorySerializer):
-    """With `fields`, only those and `id` and `memory`."""
+    """A memory that a search found. With `fields`, it has only those, `id` and `memory`."""
 
     score = serializers.FloatField(help_text="The relevance, 0 to 1", required=False)
     score_breakdown = ScoreBreakdownSerializer(required=False)

@@ -10,7 +10,7 @@ from memory.types import Access
 
 
 class Mem0KeyAuthentication(KeyAuthentication):
-    """The key as mem0's clients send it: `Authorization: Token`, `Authorization: Bearer` or `X-API-Key`."""
+    """Authenticates by the header that a mem0 client sends: `Authorization: Token` or `Bearer`, or `X-API-Key`."""
 
     def authenticate(self, request: Request) -> tuple[Access, str] | None:
         header = request.headers.get("Authorization", "")

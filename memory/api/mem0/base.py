@@ -1,4 +1,4 @@
-"""Holds what the routes of mem0's API share: the namespace they reach, and the shape of memories and refusals."""
+"""The base of mem0's views: their namespace, and the shape of memories and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from memory.types import Ingested, NewMemory, Scope
 NAMESPACE_HEADER = "X-MemOS-Namespace"
 MAX_NAME_CHARS = 128
 REASON = "through mem0's API"
-# So long a request waits for the memories of a filter to be archived; the worker does the rest.
+# A request waits this long for the memories of a filter to be archived; after that a worker continues.
 ARCHIVE_SECONDS = 5.0
 
 
@@ -51,7 +51,7 @@ NAMESPACE_PARAMETER = OpenApiParameter(
 
 
 class Mem0ViewSet(MemosViewSet):
-    """Answers as mem0's API does; refusals hold their message where its clients look for it."""
+    """Answers as mem0's API does. Errors have their message where mem0's clients look for it."""
 
     authentication_classes = (Mem0KeyAuthentication,)
     error_serializer = Mem0ErrorSerializer
@@ -61,16 +61,16 @@ class Mem0ViewSet(MemosViewSet):
         return _handle
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuses a header that names no namespace, also where the route needs none."""
+        """Refuse an invalid namespace header, even on routes that need no namespace."""
         super().initial(request, *args, **kwargs)
         name = request.headers.get(NAMESPACE_HEADER)
         if name is not None and not 1 <= len(name) <= MAX_NAME_CHARS:
             raise ValidationError({NAMESPACE_HEADER: f"must have 1 to {MAX_NAME_CHARS} characters."})
 
     def own_scope(self, *, create: bool = False) -> Scope | None:
-        """The scope of the namespace that the header names, else of the key's default.
+        """Return the scope of the namespace in the header, else of the key's default namespace.
 
-        None where there is none and the key reaches all. Raises NotFound, ValidationError.
+        Returns None if that namespace does not exist and the key reaches all. Raises NotFound, ValidationError.
         """
         name = self.request.headers.get(NAMESPACE_HEADER)
         if name is None:
@@ -84,9 +84,10 @@ class Mem0ViewSet(MemosViewSet):
     def add_messages(
         self, values: Mapping[str, Any], *, split: bool
     ) -> tuple[Scope, Ingested, list[dict[str, Any]], set[str]]:
-        """Remembers the messages; `split`: those of a user and an agent belong to the one or the other, by role.
+        """Store the messages. With `split`, each belongs to the user or to the agent, by its role.
 
-        Returns what became of them, the memories that were made, and which kinds of parts are no text.
+        Returns the scope, the result of ingestion, the stored memories, and the kinds of message parts that are not
+        text.
         """
         scope = self.own_scope(create=True)
         assert scope is not None
@@ -109,13 +110,14 @@ class Mem0ViewSet(MemosViewSet):
         done = ingest_batch(turns, now=now, idempotency=self.idempotency())
         if self.access.may(AccessScope.READ):
             return scope, done, read.get_many(scope, done.memory_ids), left_out
-        # Whoever may only write hears what it said itself: what is stored may have been corrected since.
+        # A caller who may only write gets its own text back, because the stored one may have been corrected by others
+        # since.
         said = zip(done.outcomes, turns, strict=True)
         rows = [{"id": str(one.memory_id), "text": turn.text} for one, (_, turn) in said if one.accepted]
         return scope, done, rows, left_out
 
     def search(self, where: Filter, values: Mapping[str, Any], *, top_k: int) -> list[dict[str, Any]]:
-        """The memories that answer, with score."""
+        """Return the memories that answer the query, each with its score."""
         scope = self.own_scope()
         if scope is None:
             return []
@@ -136,7 +138,7 @@ class Mem0ViewSet(MemosViewSet):
         ]
 
     def page(self, where: Filter, paging: Mapping[str, Any], *, current: bool | None = None) -> dict[str, Any]:
-        """A page of the memories for which the filter holds."""
+        """Return a page of the memories that match the filter."""
         scope = self.own_scope()
         size, offset = paging["page_size"], (paging["page"] - 1) * paging["page_size"]
         rows: list[dict[str, Any]] = []
@@ -147,7 +149,7 @@ class Mem0ViewSet(MemosViewSet):
         return {**self.addresses(paging, total), "results": self.describe_rows(scope, rows)}
 
     def addresses(self, paging: Mapping[str, Any], total: int) -> dict[str, Any]:
-        """How many there are, and the addresses of the pages beside this one."""
+        """Return the total, and the URLs of the next and the previous page."""
         page, size = paging["page"], paging["page_size"]
 
         def address(number: int) -> str:
@@ -161,7 +163,7 @@ class Mem0ViewSet(MemosViewSet):
         }
 
     def describe_rows(self, scope: Scope | None, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Memories of the namespace as mem0's clients have them."""
+        """Return memories of the namespace in mem0's form."""
         changes = find_last_changes(scope, [uuid.UUID(row["id"]) for row in rows]) if scope and rows else {}
         return [
             {
@@ -174,7 +176,7 @@ class Mem0ViewSet(MemosViewSet):
         ]
 
     def find(self, memory_id: uuid.UUID) -> dict[str, Any]:
-        """An active memory. Raises NotFound."""
+        """Return an active memory. Raises NotFound."""
         row = read.get_memory(self.access, memory_id=memory_id)
         if row["state"] != MemoryState.ACTIVE:
             raise NotFound(
@@ -184,18 +186,18 @@ class Mem0ViewSet(MemosViewSet):
         return row
 
     def describe_one(self, memory_id: uuid.UUID) -> dict[str, Any]:
-        """One active memory. Raises NotFound."""
+        """Return an active memory in mem0's form. Raises NotFound."""
         row = self.find(memory_id)
         scope = self.scope(row["namespace"], create=False)
         return self.describe_rows(scope, [row])[0]
 
     def list_history(self, memory_id: uuid.UUID) -> list[dict[str, Any]]:
-        """What became of a memory, oldest first. Raises NotFound."""
+        """Return a memory's history, oldest entry first. Raises NotFound."""
         told = read.history(self.access, memory_id=memory_id, limit=1000)
         return _tell_history(told)
 
     def delete_one(self, memory_id: uuid.UUID, *, linked: bool = False) -> Response:
-        """Archives a memory. Raises NotFound, Conflict."""
+        """Archive a memory. Raises NotFound, Conflict."""
         row = self.find(memory_id)
         if linked:
             scope = self.scope(row["namespace"], create=False)
@@ -206,7 +208,7 @@ class Mem0ViewSet(MemosViewSet):
         return Response({"message": "Memory deleted successfully!"})
 
     def delete_where(self, where: Filter | None) -> tuple[int, str]:
-        """Archives the memories for which the filter holds; how many they are, and what to say of it."""
+        """Archive the memories that match the filter; return their number and a message for the client."""
         scope = self.own_scope()
         if scope is None:
             return 0, "There are no memories to delete."
@@ -223,7 +225,7 @@ class Mem0ViewSet(MemosViewSet):
 
 
 def narrow(values: Mapping[str, Any]) -> list[Filter]:
-    """What a search or a list is narrowed by beside its filters. Raises ValidationError."""
+    """Return the filters for a request's options besides its `filters`. Raises ValidationError."""
     parts: list[Filter] = []
     if not values["show_expired"]:
         parts.append(filters.not_expired(timezone.now().date()))
@@ -238,17 +240,17 @@ def narrow(values: Mapping[str, Any]) -> list[Filter]:
 
 
 def describe_added(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A memory that was added."""
+    """Return the entry for an added memory."""
     return {"id": row["id"], "memory": row["text"], "event": "ADD", "data": {"memory": row["text"]}}
 
 
 def count_memories(number: int) -> str:
-    """As words: `1 memory`, `2 memories`."""
+    """Return the number with its noun: `1 memory`, `2 memories`."""
     return f"{number} {'memory' if number == 1 else 'memories'}"
 
 
 def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None, left_out: Collection[str] = ()) -> str:
-    """Says what became of messages in a sentence or two; `left_out`: kinds of parts that are no text."""
+    """Describe the outcome of an addition in a sentence or two. `left_out`: kinds of message parts without text."""
     stored, kept_out = len(done.memory_ids), [one for one in done.outcomes if not one.accepted]
     says = f"{count_memories(stored)} stored"
     if infer is False:
@@ -267,12 +269,12 @@ def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None, left_out: 
 
 
 def tell_marked(marked: Sequence[Sequence[Mapping[str, str]]]) -> str:
-    """In which texts the gate put marks in the place of secrets, by its reasons; "" when in none."""
+    """Say in how many texts the gate masked secrets, with its reasons. Returns "" if in none."""
     return f" The gate put marks in {len(marked)}: {_tell_reasons(marked)}" if marked else ""
 
 
 def tell_changes(done: Sequence[Mapping[str, Any]]) -> str:
-    """As `tell_marked`, of corrections."""
+    """Say in how many corrected texts the gate masked secrets, as `tell_marked` does."""
     return tell_marked([one["reasons"] for one in done if one["verdict"] == GateDecision.ACCEPT_REDACTED])
 
 
@@ -281,7 +283,7 @@ def _tell_reasons(reasons: Iterable[Sequence[Mapping[str, str]]]) -> str:
 
 
 def _describe(identity: str, text: str, metadata: Mapping[str, Any], occurred_at: str) -> dict[str, Any]:
-    """Returns a memory without `updated_at`. mem0's clients read the `timestamp` that they gave as `created_at`."""
+    """Return a memory without `updated_at`. mem0's clients expect the `timestamp` they sent in `created_at`."""
     categories = metadata.get(CATEGORIES)
     return {
         "id": identity,
@@ -322,7 +324,7 @@ def _tell(
     at: str,
     identity: str = "",
 ) -> dict[str, Any]:
-    """An entry of a history; `holder` has the metadata after it."""
+    """Return an entry of a history. `holder` has the metadata after the change."""
     return {
         "id": identity or memory["id"],
         "memory_id": memory["id"],

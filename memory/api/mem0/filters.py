@@ -1,8 +1,8 @@
-"""mem0's filter language, read as a filter of ours.
+"""Reads mem0's filters as filters of MemOS.
 
-Their words are AND, OR and NOT with lists; entries of one object must all hold. What a group of conditions does not
-say about user, agent, app and run counts as "has none": `{"user_id": "ann"}` holds for memories of ann that belong to
-no agent, app or run, and `"*"` stands for any. An OR is such a group in each of its parts.
+mem0 combines lists by AND, OR and NOT, and all entries of an object must hold. An owner id (user, agent, app or run)
+that a group of conditions does not mention must be absent: `{"user_id": "ann"}` matches ann's memories that belong to
+no agent, app or run. `"*"` matches any id. Each part of an OR is such a group.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from memory.retrieval.filters import (
 MAX_GROUPS_DEEP = 5
 ANY = "*"
 _JOINS = ("AND", "OR", "NOT")
-# `created_at` is the `timestamp` that a client gave, else when the memory was recorded.
+# `created_at` is the `timestamp` that the client sent, else the time when the memory was recorded.
 _MOMENTS = {"created_at": "occurred_at", "updated_at": "updated_at", "timestamp": "occurred_at"}
 _FIELDS = (*OWNERS, *_MOMENTS, CATEGORIES, "metadata", "keywords", "memory_ids")
 
 
 def read_filters(data: Mapping[str, Any]) -> Filter:
-    """What the hosted API's `filters` say. Raises FilterError with the place; also when they name nobody."""
+    """Read `filters` of the hosted API. Raises FilterError with the place of a fault, or if no owner is named."""
     reader = _FilterReader(_read_field)
     group = reader.group(data, "", 0)
     if not group.named:
@@ -45,40 +45,42 @@ def read_filters(data: Mapping[str, Any]) -> Filter:
 
 
 def read_plain_filters(data: Mapping[str, Any]) -> Filter | None:
-    """What the open-source server's `filters` say, where all other names are keys of the metadata, and what is not said
-    narrows nothing; None for the empty object. Raises FilterError."""
+    """Read `filters` of the open-source server, where other names are metadata keys and omitted ids do not matter.
+
+    Returns None for the empty object. Raises FilterError.
+    """
     return None if data == {} else _FilterReader(_read_field_or_key).group(data, "", 0).join()
 
 
 def hold_owners(ids: Mapping[str, str]) -> Filter:
-    """Memories with all of these ids, whatever others they have."""
+    """Match memories with all of these ids, whatever other ids they have."""
     return _all([_owner(name, value, name) for name, value in ids.items()])
 
 
 def hold_categories(categories: list[str]) -> Filter:
-    """Memories with one of the categories at least."""
+    """Match memories with at least one of the categories."""
     return _categories({"in": categories}, "categories")
 
 
 def hold_metadata(metadata: Mapping[str, Any]) -> Filter:
-    """Memories whose metadata has these values."""
+    """Match memories whose metadata has these values."""
     return _metadata(metadata, "metadata")
 
 
 def not_expired(today: date) -> Filter:
-    """Memories without an expiration date, or with one that is today or later."""
+    """Match memories that have no expiration date, or one that is today or later."""
     path = MetadataPath((EXPIRATION,))
     return AnyOf((Condition(path, Operator.EXISTS, False), Condition(path, Operator.GTE, today.isoformat())))
 
 
 def join(*parts: Filter | None) -> Filter:
-    """All of the parts that are there, of which there is one at least."""
+    """Combine filters, at least one of which is not None, by AND."""
     return _all([part for part in parts if part is not None])
 
 
 @dataclass(frozen=True, slots=True)
 class _Alternatives:
-    """An OR: its parts, and whom they name."""
+    """The parts of an OR."""
 
     parts: tuple[_Group, ...]
 
@@ -89,7 +91,7 @@ class _Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Conditions that must all hold: `plain` ones, which name the owners in `says`, and choices."""
+    """Conditions that must all hold: `plain` ones, which name the owners in `says`, and `choices`."""
 
     plain: tuple[Filter, ...]
     says: frozenset[str]
@@ -100,12 +102,12 @@ class _Group:
         return self.says.union(*(choice.named for choice in self.choices))
 
     def join(self) -> Filter:
-        """As it stands, with nothing said of those that it does not name."""
+        """Return the filter of the group as written; owners that it does not name do not matter."""
         choices = [AnyOf(tuple(part.join() for part in choice.parts)) for choice in self.choices]
         return _all([*self.plain, *choices])
 
     def close(self, said: frozenset[str]) -> Filter:
-        """With "has none" for each owner that neither it nor `said`, what stands around it, speaks of."""
+        """Return the filter with "has none" for each owner that neither the group nor `said`, around it, names."""
         parts = list(self.plain)
         of_owners = [choice for choice in self.choices if choice.named]
         for choice in self.choices:
@@ -201,7 +203,7 @@ def _owner(name: str, value: Any, place: str) -> Filter:
 
 
 def _key(name: str, value: Any, place: str) -> Filter:
-    """A test of a key of the metadata: a value, or operators. `ne` holds where the key is absent, as it does there."""
+    """Read a condition on a metadata key: a value, or operators. As in mem0, `ne` also holds if the key is absent."""
     field = f"metadata.{name.replace(chr(92), chr(92) * 2).replace('.', chr(92) + '.')}"
     if value == ANY:
         return _ours({field: {"exists": True}}, place)
@@ -227,7 +229,7 @@ def _moment(field: str, value: Any, place: str) -> Filter:
 
 
 def _as_text(moment: Any) -> Any:
-    """ISO 8601 for seconds since 1970; all else as it is."""
+    """Return seconds since 1970 as ISO 8601, and anything else unchanged."""
     if isinstance(moment, bool) or not isinstance(moment, int | float):
         return moment
     try:
@@ -260,7 +262,7 @@ def _keywords(value: Any, place: str) -> Filter:
 
 
 def _ours(data: dict[str, Any], place: str) -> Filter:
-    """A filter of ours; what is wrong with it is told at the place in theirs."""
+    """Parse a filter of MemOS. Faults are reported at `place` in mem0's filter."""
     try:
         where = parse(data)
     except FilterError as error:

@@ -36,7 +36,7 @@ from memory.services.memories.read import MemoryFilter
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0OwnerViewSet(Mem0ViewSet):
-    """Users, agents, apps and runs that memories belong to, as mem0's hosted API has them: its entities."""
+    """The entities of mem0's hosted API: the users, agents, apps and runs that memories belong to."""
 
     required_scope = {"list": AccessScope.READ, "destroy": AccessScope.WRITE, "destroy_v1": AccessScope.WRITE}
 
@@ -91,7 +91,7 @@ class Mem0OwnerViewSet(Mem0ViewSet):
         return Response({"message": says})
 
     def _had_memories(self, where: Filter) -> bool:
-        """Tells whether deleted memories match: clients delete an owner after all of its memories."""
+        """Return whether deleted memories match, because clients delete an owner after deleting all of its memories."""
         scope = self.own_scope()
         if scope is None:
             return False
@@ -101,7 +101,7 @@ class Mem0OwnerViewSet(Mem0ViewSet):
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0EventViewSet(Mem0ViewSet):
-    """Additions of memories, as mem0's hosted API has them: its events. They are over when they are answered."""
+    """The events of mem0's hosted API: additions of memories. An addition is complete when its request is answered."""
 
     required_scope = AccessScope.READ
 

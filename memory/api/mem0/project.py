@@ -19,13 +19,13 @@ from memory.services.tenancy.mem0_project import change_project, read_project
 from memory.types import Scope
 
 MAX_CATEGORIES = 100
-# The project that `GET /v1/ping/` names before the key has a namespace.
+# Name of the project in `GET /v1/ping/` while the key has no namespace.
 DEFAULT = "default"
 
 
 @extend_schema_field({"oneOf": [{"type": "string", "maxLength": 200}, {"type": "object", "additionalProperties": {}}]})
 class _CategoryField(serializers.Field):
-    """A category: its name, or an object of name and description."""
+    """A category: a name, or an object with name and description."""
 
     def to_internal_value(self, data: Any) -> Any:
         field = StrictCharField(max_length=200) if isinstance(data, str) else MetadataField()
@@ -36,7 +36,7 @@ class _CategoryField(serializers.Field):
 
 
 class Mem0ProjectSettingsSerializer(serializers.Serializer):
-    """MemOS stores these settings for the client and does not act on them."""
+    """Settings of a project. MemOS stores them for the client but does not act on them."""
 
     custom_instructions = StrictCharField(
         required=False, allow_null=True, allow_blank=True, max_length=MAX_TEXT_CHARS, trim_whitespace=False
@@ -59,7 +59,7 @@ class Mem0ProjectSettingsSerializer(serializers.Serializer):
 
 
 class Mem0ProjectSerializer(Mem0ProjectSettingsSerializer):
-    """With `fields`, only those."""
+    """A project. With `fields`, it has only those."""
 
     id = serializers.CharField(required=False)
     name = serializers.CharField(required=False, help_text="The namespace")
@@ -73,7 +73,7 @@ class _FieldsSerializer(serializers.Serializer):
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0ProjectViewSet(Mem0ViewSet):
-    """The key's namespace, as mem0's hosted API has it: a project."""
+    """The key's namespace as a project of mem0's hosted API."""
 
     required_scope = {"retrieve": AccessScope.READ, "update": AccessScope.WRITE}
 
@@ -107,6 +107,6 @@ class Mem0ProjectViewSet(Mem0ViewSet):
         return Response({"message": says})
 
     def _check(self, scope: Scope | None, project_id: str) -> None:
-        """Raises NotFound for a project that is not the key's own."""
+        """Raise NotFound unless the project is the key's own."""
         if project_id not in (scope.namespace if scope else DEFAULT, DEFAULT):
             raise NotFound(f"There is no project {project_id!r} that this key reaches.", detail={"field": "project_id"})

@@ -1,4 +1,4 @@
-"""Requests as mem0's clients have them. What MemOS does not do of theirs is named where it is read."""
+"""Requests in the form of mem0's API. Each serializer names the fields that MemOS ignores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OwnerField(StrictCharField):
 
 
 class OwnersSerializer(serializers.Serializer):
-    """Whose a memory is."""
+    """The owners of a memory."""
 
     user_id = OwnerField()
     agent_id = OwnerField()
@@ -50,7 +50,7 @@ class OwnersSerializer(serializers.Serializer):
 
 @extend_schema_field({"type": "string", "example": "2026-12-31"})
 class ExpirationField(serializers.Field):
-    """A date, as `2026-12-31`; the memory is found until that day is over (UTC)."""
+    """A date such as `2026-12-31`. The memory is found until the end of that day (UTC)."""
 
     default_error_messages = {"invalid": "must be a date such as 2026-12-31.", "null": "must not be null."}
 
@@ -81,7 +81,7 @@ class TimestampOrSecondsField(MomentField):
 
 @extend_schema_field({"type": "object", "additionalProperties": {}, "description": "mem0's filter language"})
 class Mem0FilterField(serializers.Field):
-    """mem0's filters, read; in a query string as JSON, or as Python writes a dict."""
+    """mem0's filters, parsed. In a query string they are JSON, or a dict as Python prints it."""
 
     def __init__(self, read: Callable[[Any], Filter | None] = read_filters, **options: Any) -> None:
         super().__init__(**options)
@@ -104,8 +104,11 @@ class Mem0TurnSerializer(serializers.Serializer):
 
 
 class AddMemoriesSerializer(OwnersSerializer):
-    """Not used: what steers mem0's extraction and sorting (`custom_instructions`, `custom_categories`, `includes`,
-    `structured_data_schema` and the like), and `async_mode`: all of it is stored when this is answered."""
+    """Messages to remember.
+
+    Ignored: options of mem0's extraction and classification (`custom_instructions`, `custom_categories`, `includes`,
+    `structured_data_schema` and the like), and `async_mode`, because everything is stored before the answer is sent.
+    """
 
     messages = Mem0TurnSerializer(many=True, min_length=1, max_length=MAX_MESSAGES)  # type: ignore[call-arg]
     metadata = MetadataField(required=False, allow_null=True, default=None, reserved=KEYS)
@@ -130,8 +133,11 @@ class _NarrowedSerializer(serializers.Serializer):
 
 
 class SearchMemoriesSerializer(_NarrowedSerializer):
-    """Not used: `rerank` and `keyword_search` (words and meaning are always searched), `reference_date`, `latest_only`
-    (what was superseded is never found), `version`, `output_format`."""
+    """A search.
+
+    Ignored: `rerank` and `keyword_search` (words and meaning are always searched), `reference_date`, `latest_only`
+    (superseded memories are never found), `version` and `output_format`.
+    """
 
     query = StrictCharField(min_length=1, max_length=2000)
     filters = Mem0FilterField(help_text="Must name a user, agent, app or run")
@@ -144,7 +150,7 @@ class SearchMemoriesSerializer(_NarrowedSerializer):
 
 
 class SearchMemoriesV1Serializer(OwnersSerializer, _NarrowedSerializer):
-    """A search of the first version of the API: what is not named narrows nothing."""
+    """A search in version 1 of the API. Ids that are left out do not narrow it."""
 
     query = StrictCharField(min_length=1, max_length=2000)
     metadata = MetadataField(required=False, allow_null=True, default=None)
@@ -173,7 +179,7 @@ class ListMemoriesSerializer(_NarrowedSerializer):
 
 
 class OwnersQuerySerializer(serializers.Serializer):
-    """Whose memories; all that are named must fit, and what is not named narrows nothing."""
+    """The owners whose memories are meant. All given ids must match, and ids that are left out do not matter."""
 
     user_id = OwnerField(allow_null=False)
     agent_id = OwnerField(allow_null=False)
@@ -198,14 +204,14 @@ class DeleteMemoriesSerializer(OwnersQuerySerializer):
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(said := data.get("filters"), str):
             data = {**{name: str(value) for name, value in _read_object(said).items()}, **data}
-        # A misspelt id would delete more than was meant.
+        # If a misspelt id were ignored, more would be deleted than was meant.
         if unknown := sorted(set(data) - set(self.fields) - {"org_id", "project_id", "source"}):
             raise serializers.ValidationError(dict.fromkeys(unknown, "is not supported here: name ids only."))
         return super().to_internal_value(data)
 
 
 def _read_object(text: str) -> dict[str, Any]:
-    """The object that a query parameter holds: mem0's Python client sends what `str` makes of a dict."""
+    """Read the object in a query parameter: JSON, or a dict as Python prints it, as mem0's Python client sends."""
     for read in (orjson.loads, ast.literal_eval):
         try:
             found = read(text)
@@ -257,7 +263,7 @@ class Mem0FeedbackSerializer(serializers.Serializer):
 
 
 class SearchServerSerializer(_NarrowedSerializer):
-    """A search of the open-source server."""
+    """A search on the open-source server."""
 
     query = StrictCharField(min_length=1, max_length=2000)
     user_id = OwnerField()

@@ -42,7 +42,7 @@ from memory.services.memories.edit_many import edit_many
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0ServerViewSet(Mem0ViewSet):
-    """The routes of mem0's open-source server. A memory has all the ids that it was given."""
+    """The routes of mem0's open-source server. A memory has all the ids that were sent with it."""
 
     required_scope = {
         **dict.fromkeys(("list", "retrieve", "search_memories", "history"), AccessScope.READ),

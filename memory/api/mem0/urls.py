@@ -1,4 +1,4 @@
-"""The routes of mem0's API, but for `/memories` and `/search`, which `memory.api.memtensor.urls` shares out."""
+"""The routes of mem0's API, except `/memories` and `/search`, which `memory.api.memtensor.urls` dispatches."""
 
 from django.urls import path
 

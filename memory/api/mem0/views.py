@@ -60,7 +60,7 @@ from memory.services.memories.edit_many import Correction, edit_many
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0MemoriesViewSet(Mem0ViewSet):
-    """Memories of many, as mem0's hosted API has them."""
+    """The collection of memories in mem0's hosted API."""
 
     required_scope = {
         **dict.fromkeys(
@@ -192,7 +192,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
     def delete_all(self, request: Request) -> Response:
         values = self.valid(DeleteMemoriesSerializer, request.query_params)
         ids = Owners.read(values).ids
-        # As mem0's clients say it: all memories of the project.
+        # `*` for every owner is how mem0's clients ask for all memories of the project.
         is_all = ids == dict.fromkeys(OWNERS, filters.ANY)
         _, says = self.delete_where(None if is_all else filters.hold_owners(ids))
         return Response({"message": says})
@@ -224,7 +224,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class Mem0MemoryViewSet(Mem0ViewSet):
-    """One memory, as mem0's hosted API has it."""
+    """Single memories in mem0's hosted API."""
 
     required_scope = {
         **dict.fromkeys(("retrieve", "history"), AccessScope.READ),
@@ -296,7 +296,7 @@ class Mem0MemoryViewSet(Mem0ViewSet):
 
 
 def correct(row: dict[str, Any], values: dict[str, Any]) -> Correction:
-    """Returns the correction of a memory: its own metadata is replaced, and its owners stay."""
+    """Return the correction of a memory. Its own metadata is replaced, and its owners stay."""
     metadata = None
     if values.keys() & {"metadata", "expiration_date"}:
         kept = {name: value for name, value in row["metadata"].items() if name in (*OWNERS, CATEGORIES)}

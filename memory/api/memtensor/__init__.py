@@ -1,1 +1,1 @@
-"""MemTensor's MemOS API, for programs that speak it: `/product/…`, and the classic routes before it."""
+"""MemTensor's MemOS API: the `/product/…` routes, and the older classic ones."""

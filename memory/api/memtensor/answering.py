@@ -49,7 +49,10 @@ MAX_HISTORY, _MAX_TOP_K = 50, 50
 
 
 class MemTensorChatSerializer(WhoSerializer):
-    """Not used: `mode`, `temperature`, `top_p`, `threshold`, `include_preference` and what concerns other kinds."""
+    """A message to be answered from cubes.
+
+    Ignored: `mode`, `temperature`, `top_p`, `threshold`, `include_preference` and options for other kinds of memory.
+    """
 
     user_id = NameField(required=False, default="default")
     query = StrictCharField(min_length=1, max_length=MAX_CHAT_CHARS)
@@ -102,7 +105,7 @@ class MemTensorChatSerializer(WhoSerializer):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
-    """Answers from cubes, as MemTensor's server does."""
+    """Answers questions from cubes, as MemTensor's server does."""
 
     authentication_classes = (Mem0KeyAuthentication,)
     required_scope = AccessScope.READ
@@ -111,7 +114,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     takes_unknown_fields = True
     remember_field = "add_message_on_answer"
     without_remembering = "send add_message_on_answer: false"
-    # Of this request: there is a view for each.
+    # State of this request; each request has its own view.
     _values: Mapping[str, Any]
     _reached: Reached
     _ends_with_text = False
@@ -169,7 +172,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
     def _read_question(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self._values = self.valid(MemTensorChatSerializer, request.data)
         read = list_cubes(values, "readable_cube_ids", "writable_cube_ids")
-        # First where it is remembered, and the session is.
+        # Question and answer are remembered in the first cube, so its namespace comes first and gives the session.
         first = list_cubes(values, "writable_cube_ids")[:1] if values["add_message_on_answer"] else []
         reached = self._reached = self.reach([*first, *read], values["user_id"])
         now = self.now_in(reached.names[0][1])
@@ -193,14 +196,15 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         return asked, [question] if values["add_message_on_answer"] else [], ask
 
     def list_beside(self, values: Mapping[str, Any]) -> list[Scope]:
-        """The other cubes that are read."""
+        """List the scopes of the other cubes to search."""
         (_, home), *others = self._reached.names
         names = dict.fromkeys(name for _, name in others if name != home)
-        # Not as the view's own: what models cost is put down to the first, and nothing else is written to.
+        # These scopes bypass the view, so that model usage is attributed to the first cube and nothing is written to
+        # others.
         return [scope_for(self.access, name=name, request_id=self.request_id, create=False) for name in names]
 
     def list_said(self, turns: Sequence[NewMemory]) -> list[NewMemory]:
-        """What the model reads as said just now: what the client says was, and the question last."""
+        """List the messages for the model: the system prompt, the client's history, and the question last."""
         said = []
         if self._values["system_prompt"]:
             said.append(NewMemory("", Role.SYSTEM, self._values["system_prompt"]))
@@ -210,7 +214,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
         return [*said, *(turns or [NewMemory("", Role.USER, self._values["query"])])]
 
     def write_event(self, number: int, name: str, data: Any) -> bytes:
-        """A line of MemTensor's streams."""
+        """Return a line of MemTensor's event streams."""
         if name == "error":
             told: dict[str, Any] = {"data": data["error"]["message"], "error": data["error"]}
         else:
@@ -237,7 +241,7 @@ class MemTensorChatViewSet(CubeNames, AnsweringViewSet):
                         yield "end", None
 
     def _suggest(self) -> list[str]:
-        """Only of a cube: whom memories speak of is known of a namespace, and not of a user in it."""
+        """Return suggested questions. Only cubes have them, because entities are known by namespace, not by user."""
         cubes = list_cubes(self._values, "readable_cube_ids", "writable_cube_ids")
         if not cubes:
             return []

@@ -1,4 +1,4 @@
-"""Answers as MemTensor's clients have them."""
+"""Answers in the form that MemTensor's clients expect."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from memory.kinds import PREFERENCE_KEY, SESSION_PREFIX
 from memory.owners import own_metadata
 from memory.retrieval.hits import Hit
 
-# The key of a memory's metadata that holds `chat_time` as the client wrote it.
+# Metadata key that holds `chat_time` as the client wrote it.
 CHAT_TIME = "memtensor_chat_time"
-# What is said by people, everything else, and what was read in it of likes and habits.
+# Memory types: what people said, what others said, and the preferences that were extracted.
 PREFERENCE = "PreferenceMemory"
 EXPLICIT = "explicit_preference"
 TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
 STATUSES = ("activated", "archived")
-# Keys of the metadata that are not the client's `info`.
+# Metadata keys that are not part of the client's `info`.
 _OURS = (TAGS, CHAT_TIME)
-# Of a change of many memories.
+# States of a bulk change.
 PROGRESS = ("success", "in_progress")
 
 
@@ -55,7 +55,7 @@ class CubeMemoriesSerializer(serializers.Serializer):
 
 
 class MemoriesByKindSerializer(serializers.Serializer):
-    """All that MemOS has is text, of which preferences have a list of their own; the other lists are empty."""
+    """The memories by kind. MemOS stores text and lists preferences separately; the other lists are always empty."""
 
     text_mem = CubeMemoriesSerializer(many=True)
     pref_mem = CubeMemoriesSerializer(many=True)
@@ -120,7 +120,7 @@ class ChatAnswerSerializer(serializers.Serializer):
 
 
 def group(cubes: Sequence[Mapping[str, Any]], *, with_preferences: bool = True) -> dict[str, Any]:
-    """The memories of each cube as the lists by kind that clients expect."""
+    """Group the memories of each cube into the lists by kind that clients expect."""
     texts, preferences = [], []
     for cube in cubes:
         of_kind: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
@@ -135,9 +135,9 @@ def group(cubes: Sequence[Mapping[str, Any]], *, with_preferences: bool = True) 
 
 
 def describe_hit(hit: Hit) -> dict[str, Any]:
-    """A memory that a search found."""
+    """Return a memory that a search found."""
     described = _describe(str(hit.id), hit.text, hit.role, hit.metadata)
-    # What was read in turns stands before the first of them; only a preference says how somebody stands to something.
+    # Memories extracted from turns have negative turn numbers. Of these only preferences have the key of an attitude.
     if hit.turn < 0 and not hit.session.startswith(SESSION_PREFIX) and PREFERENCE_KEY in hit.metadata:
         described["metadata"] |= _describe_preference(hit.text)
     if isinstance(said_at := hit.metadata.get(CHAT_TIME), str):
@@ -153,7 +153,7 @@ def describe_hit(hit: Hit) -> dict[str, Any]:
 
 
 def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A memory of a list."""
+    """Return a memory of a list."""
     described = _describe(row["id"], row["text"], row["role"], row["metadata"])
     if row["kind"] == MemoryKind.PREFERENCE:
         described["metadata"] |= _describe_preference(row["text"])
@@ -167,12 +167,12 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def name_type(role: str) -> str:
-    """Which type a memory of that role is of."""
+    """Return the memory type for a role."""
     return TYPES[role != Role.USER]
 
 
 def name_reference(memory_id: str) -> str:
-    """How texts refer to a memory."""
+    """Return the reference to a memory that texts use."""
     return f"[{memory_id}]"
 
 

@@ -1,4 +1,4 @@
-"""The classic routes of MemTensor's API. Two of their paths are mem0's too: who sends a cube's field means these."""
+"""The classic routes of MemTensor's API. On two paths shared with mem0, a field for cubes marks its requests."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from memory.api.schema import IDEMPOTENCY_KEY
 from memory.enums import AccessScope
 from memory.postgresql import reach
 
-# Fields that no client of mem0 sends: who sends one to a path that both APIs have is MemTensor's.
+# Fields that mem0's clients never send. A request with one of them on a shared path is for MemTensor's API.
 ADD_FIELDS = ("mem_cube_id", "memory_content", "doc_path")
 LIST_FIELDS = ("mem_cube_id",)
 SEARCH_FIELDS = ("install_cube_ids", "readable_cube_ids", "mem_cube_id")
-# What a configuration may hold that is so already.
+# Settings in a configuration that are always in effect.
 _SO_ALREADY = ("enable_textual_memory", "enable_mem_scheduler")
 _SHOWN_NAMES = 100
 
 
 class ClassicListingSerializer(serializers.Serializer):
-    """Query parameters."""
+    """Query parameters of the list."""
 
     mem_cube_id = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
                                         trim_whitespace=False)  # fmt: skip
@@ -56,7 +56,7 @@ class ClassicListingSerializer(serializers.Serializer):
 
 
 class ConfigureSerializer(serializers.Serializer):
-    """Whatever a configuration of theirs holds."""
+    """Any configuration that MemTensor's clients send."""
 
     open_fields = True
     user_id = OptionalNameField()
@@ -68,37 +68,37 @@ class ConfiguredSerializer(serializers.Serializer):
 
 
 class SharedAddSerializer(serializers.Serializer):
-    """What mem0's clients send, or MemTensor's."""
+    """The request of mem0's clients, or that of MemTensor's."""
 
     either = (AddMemoriesSerializer, AddMemorySerializer)
 
 
 class SharedSearchSerializer(serializers.Serializer):
-    """What mem0's clients send, or MemTensor's."""
+    """The request of mem0's clients, or that of MemTensor's."""
 
     either = (SearchServerSerializer, SearchMemorySerializer)
 
 
 class SharedAddedSerializer(serializers.Serializer):
-    """What mem0's clients expect, or MemTensor's."""
+    """The answer for mem0's clients, or that for MemTensor's."""
 
     either = (AddedListSerializer, ADDED)
 
 
 class SharedListedSerializer(serializers.Serializer):
-    """What mem0's clients expect, or MemTensor's."""
+    """The answer for mem0's clients, or that for MemTensor's."""
 
     either = (ServerMemoryListSerializer, LISTED)
 
 
 class SharedFoundSerializer(serializers.Serializer):
-    """What mem0's clients expect, or MemTensor's."""
+    """The answer for mem0's clients, or that for MemTensor's."""
 
     either = (FoundMemoriesSerializer, FOUND)
 
 
 class EitherShape(OpenApiSerializerExtension):
-    """The shapes of `either`."""
+    """Describes a serializer with `either` as one of those shapes."""
 
     target_class = "memory.api.memtensor.classic.SharedAddSerializer"
 
@@ -123,12 +123,12 @@ class EitherFound(EitherShape):
 
 
 class SharedErrorSerializer(MemTensorErrorSerializer, Mem0ErrorSerializer):
-    """Every error of these routes, for the clients of both."""
+    """The error shape of the shared routes, for clients of both APIs."""
 
 
 @extend_schema(tags=[MEM0.name], parameters=[NAMESPACE_PARAMETER])
 class SharedRoutesViewSet(MemoryDoors, Mem0ServerViewSet):
-    """`/memories` and `/search`: mem0's open-source server, unless the request has a field of MemTensor's."""
+    """`/memories` and `/search`. Requests are for mem0's open-source server unless they have a field of MemTensor's."""
 
     error_serializer = SharedErrorSerializer
 
@@ -182,7 +182,7 @@ class SharedRoutesViewSet(MemoryDoors, Mem0ServerViewSet):
         return self.search_cubes(self.valid(SearchMemorySerializer, request.data))
 
     def _reach_shares(self) -> None:
-        """Reaches what is shared with the caller, which mem0's routes do not."""
+        """Let the request reach cubes that are shared with the caller, which mem0's routes do not."""
         needed = scope_needed(self)
         assert needed is not None
         self._access = self.access.reach_shares(needed)
@@ -191,7 +191,7 @@ class SharedRoutesViewSet(MemoryDoors, Mem0ServerViewSet):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class ClassicViewSet(MemTensorViewSet):
-    """The classic routes where no other API has them."""
+    """The classic routes on paths that no other API uses."""
 
     required_scope = {
         **dict.fromkeys(("list_memories", "search_memories"), AccessScope.READ),
@@ -246,7 +246,7 @@ class ClassicViewSet(MemTensorViewSet):
 
 
 def list_classic(view: MemoryDoors, request: Request) -> Response:
-    """All memories of a cube, or of a user."""
+    """List all memories of a cube or of a user."""
     values = view.valid(ClassicListingSerializer, request.query_params)
     asked = {"user_id": values["user_id"], "mem_cube_id": values["mem_cube_id"] or None}
     return view.list_everything(view.valid(ListAllSerializer, asked))

@@ -1,4 +1,4 @@
-"""One memory of a cube, as the classic routes of MemTensor's API read, correct and delete it."""
+"""Reads, corrects and deletes a single memory of a cube for the classic routes of MemTensor's API."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ONE = describe_envelope("ClassicMemory", answers.MemTensorMemorySerializer())
 
 
 class ClassicUpdateSerializer(serializers.Serializer):
-    """Not used: `id` and `metadata` of their memory items."""
+    """A corrected memory. Ignored: `id` and `metadata` of MemTensor's memory items."""
 
     memory = StrictCharField(min_length=1, max_length=MAX_TEXT_CHARS, help_text="What it says from now on")
 
 
 @extend_schema(tags=[MEMTENSOR.name])
 class ClassicMemoryViewSet(MemTensorViewSet):
-    """`/memories/{mem_cube_id}/{memory_id}`."""
+    """A memory of a cube, at `/memories/{mem_cube_id}/{memory_id}`."""
 
     required_scope = {
         "retrieve": AccessScope.READ,

@@ -1,4 +1,4 @@
-"""Which memories a request of MemTensor's API is about: cubes by the names that its client has for them."""
+"""Resolves the cubes that a request of MemTensor's API names to namespaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.types import Access, Scope, session_of_day
 
 @dataclass(frozen=True, slots=True)
 class CubePlace:
-    """A cube as the request names it, and its memories."""
+    """A cube by its name in the request, with its scope."""
 
     cube_id: str
     scope: Scope
@@ -29,9 +29,9 @@ class CubePlace:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a request is about: `names` are cubes, as the client calls them, and their namespaces.
+    """The memories that a request is about. `names` are pairs of a cube's name in the request and its namespace.
 
-    `where`: without a cube named, only what belongs to the request's user.
+    `where` is set if the request names no cube: then only memories of the request's user are meant.
     """
 
     names: Sequence[tuple[str, str]]
@@ -43,7 +43,7 @@ class Reached:
         return self.where is not None
 
     def name_session(self, session: str | None, moment: datetime, zone: tzinfo | None = None) -> str:
-        """The session of what is said at that moment: where users share a namespace, each has sessions of its own."""
+        """Return the session for a message at that moment. In a shared namespace each user has separate sessions."""
         if not self.of_user:
             return session or session_of_day(moment, zone)
         ids = {"user_id": self.user_id, **({"run_id": session} if session else {})}
@@ -51,16 +51,17 @@ class Reached:
 
 
 class CubeNames:
-    """Finds the cubes that a request names: by their ids, or by the names of their namespaces. Part of a view."""
+    """A mixin for views that finds the cubes of a request by their ids or by the names of their namespaces."""
 
     def reach(self: MemosViewSet, cube_ids: Sequence[str], user_id: str) -> Reached:  # type: ignore[misc]
-        """What the request is about; without cubes what belongs to the user in the key's own namespace.
+        """Return the memories that the request is about: cubes, or the user's memories in the key's own namespace.
 
-        Raises NotFound for a cube that the key does not reach, ValidationError where the key has several namespaces.
+        Raises NotFound for a cube that the key does not reach, and ValidationError if no cube is named and the key has
+        several namespaces.
         """
         if cube_ids:
             return Reached([(one, _name_namespace(self.access, one)) for one in dict.fromkeys(cube_ids)], user_id)
-        # What is shared with the key's owner is no namespace of its own.
+        # The access before shares were added: a shared namespace does not count as the key's own.
         own = self.request.user
         assert isinstance(own, Access)
         name = default_namespace(own)
@@ -71,7 +72,8 @@ class CubeNames:
         return Reached([(name, name)], user_id, hold_user(user_id))
 
     def find_places(self: MemosViewSet, reached: Reached, *, create: bool = False) -> list[CubePlace]:  # type: ignore[misc]
-        """The cubes' memories, each once. The key's own namespace is left out where it is not there yet.
+        """Find the cubes, each namespace once. The key's own namespace is left out if it does not exist and `create` is
+        off.
 
         Raises NotFound.
         """
@@ -88,7 +90,7 @@ class CubeNames:
 
 
 def _name_namespace(access: Access, cube_id: str) -> str:
-    """The namespace of a cube that is named by its id, or by that namespace. Raises NotFound."""
+    """Return the namespace of a cube that is named by its id or by its namespace. Raises NotFound."""
     try:
         identity = uuid.UUID(cube_id)
     except ValueError:

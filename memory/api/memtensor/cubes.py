@@ -105,7 +105,7 @@ _IS_THERE = "The cube is there already."
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorCubeViewSet(MemTensorViewSet):
-    """Cubes, as MemTensor's server makes and finds them."""
+    """Cubes, created and looked up as on MemTensor's server."""
 
     required_scope = {
         **dict.fromkeys(("create", "register", "classic_register", "destroy", "share"), AccessScope.ADMIN),
@@ -219,9 +219,9 @@ class MemTensorCubeViewSet(MemTensorViewSet):
         return envelop(_tell_cube(cube), "The cube was registered.")
 
     def _find_as_asked(self, namespace: str, name: str | None, owner_id: uuid.UUID | None, refusal: Conflict) -> Cube:
-        """The cube that is there, for a client that asks for it again as it does at each of its starts.
+        """Return the existing cube, because clients create their cubes again at each start.
 
-        Raises the refusal where there is none, or it is another than was asked for.
+        Raises `refusal` if there is none, or if it differs from the request.
         """
         try:
             cube = find_cube_of(self.access, namespace=namespace)
@@ -243,7 +243,7 @@ class MemTensorCubeViewSet(MemTensorViewSet):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorUserViewSet(MemTensorViewSet):
-    """Users, as MemTensor's server has them: by the names that their memories are added under."""
+    """Users as on MemTensor's server, named as in the requests that add their memories."""
 
     required_scope = {
         **dict.fromkeys(("list_users", "retrieve", "classic_list", "me"), AccessScope.READ),
@@ -326,7 +326,7 @@ class MemTensorUserViewSet(MemTensorViewSet):
             there, _ = list_users(self.access, namespace=namespace, name=name, limit=1)
             if not self.access.may(AccessScope.READ) or not there:
                 raise
-            # What a request leaves out may be anything.
+            # Fields that the request leaves out may have any value.
             is_named_so = display_name.strip() in ("", there[0].display_name)
             if not (is_named_so and preferences.items() <= there[0].preferences.items()):
                 raise
@@ -355,7 +355,7 @@ class MemTensorUserViewSet(MemTensorViewSet):
 
 
 def _find_user(view: MemTensorViewSet, name: str) -> User:
-    """A user by id, or by a name that only one of those has whom the caller sees. Raises NotFound, ValidationError."""
+    """Return a user by id, or by a name unique among the users the caller sees. Raises NotFound, ValidationError."""
     try:
         return find_user(view.access, user_id=uuid.UUID(name))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Deletions of a cube that have a record, by which they are undone."""
+"""Deletes all memories of a cube under a record, with which the deletion can be undone."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class RecoveredSerializer(serializers.Serializer):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorRecordViewSet(MemTensorViewSet):
-    """Deletes all of a cube under a record, and brings back what one has deleted."""
+    """Deletes all memories of a cube under a record, and restores them by that record."""
 
-    # Not of what is shared with the caller: many memories at once are their owner's to change.
+    # These routes do not reach shared cubes, because bulk changes are left to the owner.
     required_scope = AccessScope.WRITE
 
     @extend_schema(
@@ -76,7 +76,7 @@ class MemTensorRecordViewSet(MemTensorViewSet):
         values = self.valid(RecoverRecordSerializer, request.data)
         scope = self._find_scope(values["mem_cube_id"])
         deleted = self._find_change(scope, values["delete_record_id"] or values["record_id"])
-        # What the worker has still to delete is deleted first: it cannot be brought back before.
+        # A deletion that is still under way has to finish before it can be undone.
         bulk_run.carry_out(
             namespace_id=scope.namespace_id, change_id=deleted, now=timezone.now, seconds=ARCHIVE_SECONDS
         )
@@ -90,7 +90,7 @@ class MemTensorRecordViewSet(MemTensorViewSet):
         return place.scope
 
     def _find_change(self, scope: Scope, record_id: str) -> uuid.UUID:
-        """The bulk change that the record is of. Raises NotFound for one of another cube, too."""
+        """Return the id of the record's bulk change. Raises NotFound, also for a record of another cube."""
         known = find_answer(_name_record(scope, record_id))
         try:
             identity = uuid.UUID(known.answer["id"] if known else record_id)
@@ -106,6 +106,6 @@ class MemTensorRecordViewSet(MemTensorViewSet):
 
 
 def _name_record(scope: Scope, record_id: str) -> Idempotency:
-    """The client's name for a deletion, which holds for the cube, whoever asks, and is not kept itself."""
+    """Return the key that stores a client's record: the same for all callers, and without the record's name."""
     digest = hashlib.sha256(record_id.encode()).hexdigest()
     return Idempotency(f"memtensor-records:{scope.namespace_id}", digest, digest, keep_forever=True)

@@ -1,4 +1,4 @@
-"""The envelope of every answer of MemTensor's API, `{code, message, data}`; a refusal has our `error` beside it."""
+"""The envelope `{code, message, data}` of every answer in MemTensor's API. Errors add the `error` of MemOS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OK = 200
 
 
 class MemTensorErrorSerializer(ErrorSerializer):
-    """Every error of these routes: what its clients look for, and what every error of MemOS says."""
+    """The error shape of these routes: MemTensor's fields, and the fields that every error of MemOS has."""
 
     code = serializers.IntegerField(required=False, help_text="The HTTP status")
     message = serializers.CharField(required=False, help_text="As in `error`")
@@ -25,12 +25,12 @@ class MemTensorErrorSerializer(ErrorSerializer):
 
 
 def envelop(data: Any, message: str, notice: str = "") -> Response:
-    """Returns what went well. `notice` says what a `message` that clients compare with a constant cannot say."""
+    """Return a successful answer. Clients compare some messages with constants, so further remarks go into `notice`."""
     return Response({"code": OK, "message": message, "data": data, **({"notice": notice} if notice else {})})
 
 
 def describe_envelope(name: str, data: serializers.Field) -> serializers.Serializer:
-    """The shape of an answer whose `data` is this."""
+    """Describe the shape of an answer whose `data` is this field."""
     return inline_serializer(
         f"MemTensor{name}",
         {
@@ -45,7 +45,7 @@ def describe_envelope(name: str, data: serializers.Field) -> serializers.Seriali
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook: every refusal in the envelope."""
+    """Answer an error in the envelope, as DRF's hook."""
     answered = exception_handler(error, context)
     if answered is not None:
         answered.content = orjson.dumps(wrap_error(orjson.loads(answered.content), answered.status_code))
@@ -53,5 +53,5 @@ def answer_error(error: Exception, context: dict[str, Any]) -> HttpResponse | No
 
 
 def wrap_error(body: dict[str, Any], status: int) -> dict[str, Any]:
-    """An error of ours with what MemTensor's clients look for."""
+    """Add the fields that MemTensor's clients look for to an error."""
     return {"code": status, "message": body["error"]["message"], "data": None, **body}

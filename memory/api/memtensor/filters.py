@@ -1,4 +1,4 @@
-"""MemTensor's filters, read as filters of ours: conditions in lists under `and` or `or`, or just beside each other."""
+"""Reads MemTensor's filters as filters of MemOS: conditions in lists under `and` or `or`, or in one object."""
 
 from __future__ import annotations
 
@@ -31,49 +31,49 @@ _FIELDS = {
     "updated_at": "updated_at",
 }
 _TAG_NAMES = (TAGS, "custom_tags")
-# Before the names of what a client gave a memory itself.
+# Prefixes of the client's own metadata keys.
 _PREFIXES = ("info.", "metadata.")
 _TEXT_OPERATORS = {"contains": "icontains", "like": "icontains"}
 
 
 def read_filter(data: Any) -> Filter | None:
-    """Reads a filter; None for the empty object. Raises FilterError with the place in it."""
+    """Read a filter. Returns None for the empty object. Raises FilterError with the place of the fault."""
     return None if data == {} else _MemTensorFilterReader().read_group(data, "", 0)
 
 
 def hold_user(user_id: str) -> Filter:
-    """Memories that belong to the user."""
+    """Match memories that belong to the user."""
     return Condition(MetadataPath((USER,)), Operator.EQ, user_id)
 
 
 def hold_agent(agent_id: str) -> Filter:
-    """Matches memories that belong to the agent."""
+    """Match memories that belong to the agent."""
     return Condition(MetadataPath((AGENT,)), Operator.EQ, agent_id)
 
 
 def hold_task(task_id: str) -> Filter:
-    """Memories that were added under the task."""
+    """Match memories that were added under the task."""
     return Condition(MetadataPath((TASK,)), Operator.EQ, task_id)
 
 
 def find_user(row: Mapping[str, Any]) -> str | None:
-    """The user that a memory of a list belongs to; None where its metadata name none."""
+    """Return the user that a listed memory belongs to, or None."""
     user = row["metadata"].get(USER)
     return user if isinstance(user, str) else None
 
 
 def hold_session(session: str) -> Filter:
-    """Memories of the session."""
+    """Match memories of the session."""
     return _parse({"session_id": session}, "session_id")
 
 
 def hold_kind(kind: MemoryKind) -> Filter:
-    """Memories of the kind."""
+    """Match memories of the kind."""
     return _parse({"kind": kind.value}, "kind")
 
 
 def join(*parts: Filter | None) -> Filter | None:
-    """All of the parts that are there; None where none is."""
+    """Combine filters by AND. Returns None if all of them are None."""
     present = [part for part in parts if part is not None]
     return _join(present) if present else None
 
@@ -127,7 +127,7 @@ def _read_field(name: str, value: Any, place: str) -> Filter:
 
 
 def _read_tags(value: Any, place: str) -> Filter:
-    """A tag, or `contains` with one, or `in` with several, of which one is enough."""
+    """Read a condition on tags: a tag, `contains` with a tag, or `in` with several, one of which is enough."""
     if isinstance(value, Mapping):
         if len(value) != 1 or not value.keys() <= {"contains", "eq", "in"}:
             raise FilterError(place, "takes a tag, or one of contains, eq, in.")
@@ -143,7 +143,7 @@ def _join(parts: list[Filter]) -> Filter:
 
 
 def _parse(data: dict[str, Any], place: str) -> Filter:
-    """A filter of ours; what is wrong with it is told at the place in theirs."""
+    """Parse a filter of MemOS. Faults are reported at `place` in MemTensor's filter."""
     try:
         where = parse(data)
     except FilterError as error:

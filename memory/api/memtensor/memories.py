@@ -1,4 +1,4 @@
-"""Adds, finds and lists memories for the routes of MemTensor's API, the newer and the classic ones."""
+"""Adds, finds and lists memories for both the `/product` and the classic routes of MemTensor's API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memory.services.recall.search_across import search_across
 from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory
 
-# MemTensor's own clients compare `message` with these.
+# MemTensor's clients compare `message` with these texts.
 ADDED_SAYS, FOUND_SAYS = "Memory added successfully", "Search completed successfully"
 NO_INTERNET = " The internet was not searched: MemOS reads its own memories only."
 _KEPT = (filters.TASK, "manager_user_id", "project_id", "source")
@@ -42,7 +42,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     takes_unknown_fields = True
 
     def add_memories(self, values: Mapping[str, Any]) -> Response:
-        """Remembers the messages in each of the cubes, all or nothing."""
+        """Store the messages in each of the cubes, in all of them or in none."""
         reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
         now = self.now_in(reached.names[0][1])
         kept = {name: values[name] for name in _KEPT if values[name] is not None}
@@ -85,13 +85,13 @@ class MemoryDoors(CubeNames, MemosViewSet):
         return envelop(added, ADDED_SAYS, says + tell_unread_times(values["messages"]))
 
     def search_cubes(self, values: Mapping[str, Any]) -> Response:
-        """What answers the question best, of all the cubes together, and the preferences nearest to it."""
+        """Return the memories of all cubes that answer the question best, and the preferences nearest to it."""
         reached = self.reach(list_cubes(values, "readable_cube_ids", "install_cube_ids"), values["user_id"])
         where = filters.join(reached.where, values["filter"])
         places = self.find_places(reached)
         found = self.find_hits(places, values["query"], values["top_k"], where, least=values["relativity"])
         has_preferences = values["include_preference"] is not False
-        # Preferences belong to no user: of a user alone none would be found.
+        # Preferences belong to a namespace, so filtering by a user would find none.
         if has_preferences and values["pref_top_k"] and not reached.of_user:
             self._add_preferences(found, places, values, where)
         grouped = answers.group(found, with_preferences=has_preferences)
@@ -104,7 +104,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
         values: Mapping[str, Any],
         where: Filter | None,
     ) -> None:
-        """Adds the preferences of the cubes that answer best, where the policy has them read."""
+        """Add the preferences that answer best, from cubes whose policy extracts them."""
         keeping = [place for place in places if reading_of(place.scope.namespace_id) != PreferenceReading.OFF]
         of_kind = filters.join(where, filters.hold_kind(MemoryKind.PREFERENCE))
         near = self.find_hits(keeping, values["query"], values["pref_top_k"], of_kind, least=values["relativity"])
@@ -116,7 +116,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     def find_hits(
         self, places: Sequence[CubePlace], query: str, top_k: int, where: Filter | None, *, least: float | None = None
     ) -> list[dict[str, Any]]:
-        """The memories of each cube that answer, best first."""
+        """Return the hits of each cube, best first."""
         if not places:
             return []
         ask = Ask(query, top_k, self.now_in(places[0].scope.namespace), where=where, min_relevance=least or 0.0)
@@ -128,7 +128,10 @@ class MemoryDoors(CubeNames, MemosViewSet):
         return cubes
 
     def list_everything(self, values: Mapping[str, Any]) -> Response:
-        """All memories of the cubes, newest first, up to MAX_PAGE_SIZE of each; or those that answer a question."""
+        """Answer with all memories of the cubes, newest first, at most MAX_PAGE_SIZE of each.
+
+        With `search_query`, memories that answer it are listed instead.
+        """
         reached = self.reach(list_cubes(values, "mem_cube_ids"), values["user_id"])
         places = self.find_places(reached)
         kind = MemoryKind.PREFERENCE.value if values["memory_type"] == "pref_mem" else None
@@ -146,7 +149,7 @@ class MemoryDoors(CubeNames, MemosViewSet):
     def list_place(
         self, place: CubePlace, where: Filter | None, *, page: int, size: int, kind: str | None = None
     ) -> dict[str, Any]:
-        """A page of a cube's memories, and how many there are; `kind`: only those."""
+        """Return a page of a cube's memories and their total, optionally only those of a `kind`."""
         wanted = MemoryFilter(kind=kind, limit=size)
         rows, total = read.list_slice(
             place.scope, wanted=wanted, offset=(page - 1) * size, now=timezone.now(), where=where
@@ -158,9 +161,9 @@ class MemoryDoors(CubeNames, MemosViewSet):
         }
 
     def take_feedback(self, values: Mapping[str, Any]) -> Response:
-        """Remembers what is said of memories, with which they are: settling compares it with these first.
+        """Store feedback on memories with their ids, so that settling compares it with these first.
 
-        Raises ValidationError for one that the request does not reach.
+        Raises ValidationError for a memory that the request does not reach.
         """
         reached = self.reach(list_cubes(values, "writable_cube_ids"), values["user_id"])
         idempotency = self.idempotency()
@@ -193,20 +196,20 @@ class MemoryDoors(CubeNames, MemosViewSet):
         return envelop({"record": {"add": added, "update": []}}, says)
 
     def reach_one(self, cube_id: str | None, user_id: str) -> tuple[Reached, list[CubePlace]]:
-        """One cube, or what belongs to the user."""
+        """Return one cube, or the user's memories if no cube is named."""
         reached = self.reach([cube_id] if cube_id else [], user_id)
         return reached, self.find_places(reached)
 
 
 def tell_unread_times(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Names the first `chat_time` that MemOS keeps as text only, because it does not read its form."""
+    """Name the first `chat_time` that MemOS cannot parse and stores only as text. Returns "" if there is none."""
     said = [message["chat_time"] for message in messages if message["chat_time"]]
     unread = next((text for text in said if read_chat_time(text) is None), None)
     return f" The chat_time {unread!r} is kept as text: MemOS reads ISO 8601." if unread else ""
 
 
 def _tell_comparing(places: Sequence[CubePlace], *, is_naming: bool) -> str:
-    """What comes of feedback that these cubes remember."""
+    """Say what the feedback will correct in these cubes."""
     comparing = [place for place in places if in_force(place.scope.namespace_id).policy.settle_conflicts]
     says = ""
     if comparing:

@@ -1,4 +1,4 @@
-"""The routes of MemTensor's hosted service, which its packaged client calls: `/api/openmem/v1/…`."""
+"""The routes of MemTensor's hosted service, which its published client calls: `/api/openmem/v1/…`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NOBODY = "is missing: name a user_id or an agent_id."
     }
 )
 class SubjectsField(serializers.Field):
-    """One name, or a list of them; each remembers all of it."""
+    """A name, or a list of names. Each of them gets all of the messages."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"required": False, "allow_null": True, "default": (), **options})
@@ -74,7 +74,11 @@ class SubjectsField(serializers.Field):
 
 
 class OpenMemAddSerializer(serializers.Serializer):
-    """Not used: `async_mode` (all is stored when this is answered), `allow_public` and the other `allow_…`."""
+    """Messages to remember.
+
+    Ignored: `async_mode`, because everything is stored before the answer is sent, and `allow_public` and the other
+    `allow_…`.
+    """
 
     messages = MemTensorMessagesField()
     user_id = SubjectsField()
@@ -104,8 +108,11 @@ class SubjectSerializer(serializers.Serializer):
 
 
 class OpenMemSearchSerializer(SubjectSerializer):
-    """Not used: `conversation_id`, `source`, `context_format`, and all about preferences, tools, skills, knowledge
-    bases and views of memories: what MemOS has of a user is text."""
+    """A search.
+
+    Ignored: `conversation_id`, `source`, `context_format` and all options for preferences, tools, skills, knowledge
+    bases and memory views, because MemOS stores a user's memories as text.
+    """
 
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
     memory_limit_number = StrictIntegerField(
@@ -118,7 +125,7 @@ class OpenMemSearchSerializer(SubjectSerializer):
 
 
 class OpenMemListSerializer(SubjectSerializer):
-    """Not used: `include_preference`, `include_tool_memory`, `include_memory_view`."""
+    """A list of memories. Ignored: `include_preference`, `include_tool_memory` and `include_memory_view`."""
 
     filter = MemTensorFilterField()
     page = StrictIntegerField(min_value=1, max_value=MAX_PAGE, required=False, allow_null=True, default=1)
@@ -126,7 +133,7 @@ class OpenMemListSerializer(SubjectSerializer):
 
 
 class OpenMemMessagesSerializer(SubjectSerializer):
-    """Not used: `conversation_limit_number`, `source`."""
+    """A list of messages. Ignored: `conversation_limit_number` and `source`."""
 
     conversation_id = OptionalNameField(help_text="Only what was said in it")
     message_limit_number = StrictIntegerField(
@@ -139,7 +146,7 @@ class OpenMemStatusSerializer(serializers.Serializer):
 
 
 class OpenMemDeleteSerializer(serializers.Serializer):
-    """Exactly one of them. Not used: `memory_type`."""
+    """Memories to delete, named in exactly one of these ways. Ignored: `memory_type`."""
 
     memory_ids = serializers.ListField(
         child=IdField(), required=False, allow_null=True, default=None, max_length=MAX_IDS
@@ -155,7 +162,7 @@ class OpenMemDeleteSerializer(serializers.Serializer):
 
 
 class OpenMemFeedbackSerializer(serializers.Serializer):
-    """Not used: `allow_public` and the other `allow_…`."""
+    """Feedback on memories. Ignored: `allow_public` and the other `allow_…`."""
 
     feedback_content = StrictCharField(min_length=1, max_length=MAX_TEXT_CHARS)
     user_id = NameField()
@@ -180,7 +187,7 @@ class OpenMemMemorySerializer(serializers.Serializer):
 
 
 class OpenMemFoundSerializer(serializers.Serializer):
-    """The lists but the first are empty: what MemOS has of a user is text."""
+    """Found memories. Only the first list is filled, because MemOS stores a user's memories as text."""
 
     memory_detail_list = OpenMemMemorySerializer(many=True)
     preference_detail_list = serializers.ListField(child=serializers.DictField())
@@ -223,7 +230,7 @@ class OpenMemDeletedSerializer(serializers.Serializer):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class OpenMemViewSet(MemTensorViewSet):
-    """Memories of users and agents in the key's own namespace, as MemTensor's hosted service has them."""
+    """Memories of users and agents in the key's own namespace, as in MemTensor's hosted service."""
 
     required_scope = {
         **dict.fromkeys(("search_memories", "list_memories", "list_messages", "retrieve", "status"), AccessScope.READ),
@@ -365,7 +372,7 @@ class OpenMemViewSet(MemTensorViewSet):
         return envelop({"success": True}, SAYS)
 
     def _place(self, values: Mapping[str, Any], *, create: bool = False) -> tuple[Filter | None, CubePlace | None]:
-        """Finds the key's own namespace, and what is asked of it: the memories of a user or an agent, and a filter."""
+        """Return the filter of the request, for a user or an agent and by its `filter`, and the key's namespace."""
         places = self.find_places(self.reach([], values.get("user_id") or ""), create=create)
         whose = filters.hold_user(values["user_id"]) if values.get("user_id") else None
         if values.get("agent_id"):
@@ -408,7 +415,7 @@ def _group(memories: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a memory of MemTensor's server as its hosted service has it."""
+    """Return a memory of MemTensor's server in the form of its hosted service."""
     more = memory["metadata"]
     told = {
         "id": memory["id"],

@@ -30,7 +30,7 @@ from memory.services.memories import read
 from memory.services.memories.read import MemoryFilter
 from memory.text.json_values import encode
 
-# Their words for the states of our jobs.
+# MemTensor's names of job states.
 STATUSES = {
     JobState.QUEUED: "waiting",
     JobState.RUNNING: "in_progress",
@@ -39,13 +39,13 @@ STATUSES = {
     JobState.DISCARDED: "cancelled",
 }
 SHOWN_JOBS = 200
-# How long a piece of a streamed wait is.
+# Seconds between the events of a streamed wait.
 STEP_SECONDS = 2.0
 TASK_STATUSES = tuple(STATUSES.values())
 
 
 class SchedulerSerializer(serializers.Serializer):
-    """Query parameters; empty ones narrow nothing."""
+    """Query parameters. Empty ones do not narrow the result."""
 
     user_name = serializers.CharField(required=False, default="", allow_blank=True, max_length=128,
                                       trim_whitespace=False, help_text="A cube")  # fmt: skip
@@ -111,7 +111,7 @@ class TasksWaitedSerializer(serializers.Serializer):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorSchedulerViewSet(MemTensorViewSet):
-    """What waits in the background, as MemTensor's scheduler says it."""
+    """Background jobs, as MemTensor's scheduler reports them."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"all_status", "status", "queue", "wait", "wait_stream"})
@@ -177,7 +177,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
     def wait(self, request: Request) -> Response:
         values = self.valid(WaitSerializer, request.query_params)
         cube, namespaces = self._cube(values)
-        # Named namespaces are looked up before anybody waits.
+        # Looked up first, so that an unknown namespace is refused before the wait begins.
         queue_status(self.access, namespaces=namespaces)
         with Slot(self.access.actor), deadline.without_limit():
             waited = wait_for(
@@ -227,7 +227,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
                 return
 
     def _find_task(self, task_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The job, or the task of the client's own under which it added memories. Raises NotFound."""
+        """Return the job, or the client's own task under which memories were added. Raises NotFound."""
         with suppress(ValueError, NotFound):
             return _tell(manage.to_dict(manage.find(self.access, job_id=uuid.UUID(task_id))))
         cube = values["user_name"] or values["mem_cube_id"]
@@ -239,7 +239,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
                 place.scope, wanted=MemoryFilter(limit=1), offset=0, now=timezone.now(), where=where
             )
             if count:
-                # They were stored, and found, when the request that added them was answered.
+                # These memories could be found as soon as the request that added them was answered.
                 status, label = STATUSES[JobState.DONE], "add"
                 return {"task_id": task_id, "status": status, "label": label, "priority": JobPriority.INTERACTIVE.label}
         raise NotFound(
@@ -248,7 +248,7 @@ class MemTensorSchedulerViewSet(MemTensorViewSet):
         )
 
     def _cube(self, values: dict[str, Any]) -> tuple[str | None, list[str] | None]:
-        """The cube as it is named, and its namespace; None for all that the key reaches. Raises NotFound."""
+        """Return the cube's name and its namespaces; both are None for all that the key reaches. Raises NotFound."""
         cube = values["user_name"] or values["mem_cube_id"] or None
         if cube is None:
             return None, None

@@ -1,4 +1,4 @@
-"""Requests as MemTensor's clients have them. What MemOS does not do of theirs is named where it is read."""
+"""Requests in the form of MemTensor's API. Each serializer names the fields that MemOS ignores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_CUBES, MAX_MESSAGES, MAX_TURNS, MAX_TAGS, MAX_IDS = 20, 1000, 1000, 20, 200
 MAX_TOP_K, MAX_PAGE, MAX_PAGE_SIZE = 100, 10_000, 1000
 MAX_QUERY_CHARS, MAX_CHAT_CHARS = 2000, 8000
 RESERVED = (*KEYS, TAGS)
-# Besides ISO 8601: as the datasets have it that MemTensor's scripts read.
+# Formats besides ISO 8601, from the datasets that MemTensor's scripts read.
 _CHAT_TIME_FORMS = ("%I:%M %p on %d %B, %Y UTC", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M")
 MEMORY_TYPES = ("text_mem", "act_mem", "para_mem", "pref_mem")
 _NO_PATHS = (
@@ -37,7 +37,7 @@ _NO_PATHS = (
 
 
 class NameField(StrictCharField):
-    """A name of theirs: 1 to 128 characters."""
+    """A name of 1 to 128 characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_length": 1, "max_length": 128, **options})
@@ -49,7 +49,7 @@ class OptionalNameField(NameField):
 
 
 class CubeNamesField(serializers.ListField):
-    """Cubes by their ids, or by the names of their namespaces."""
+    """Cubes, each by its id or by the name of its namespace."""
 
     default_error_messages = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} cubes."}
 
@@ -64,7 +64,7 @@ class CubeNamesField(serializers.ListField):
     {"type": "string", "maxLength": 0, "nullable": True, "description": "Refused: this server opens no paths"}
 )
 class RefusedPathField(serializers.Field):
-    """A path on the server, which is never opened; null and an empty one are allowed."""
+    """A path on the server, which is never opened. Only null and an empty path are allowed."""
 
     default_error_messages = {"path": _NO_PATHS}
 
@@ -77,7 +77,7 @@ class RefusedPathField(serializers.Field):
 
 
 class NotDoneField(StrictBooleanField):
-    """What MemOS does not do: true is refused with `says`."""
+    """A flag for a feature that MemOS does not have. true is refused with `says`."""
 
     def __init__(self, says: str, **options: Any) -> None:
         super().__init__(**{"required": False, "allow_null": True, "default": None, **options})
@@ -111,7 +111,7 @@ class MemTensorFilterField(serializers.Field):
 
 
 def read_chat_time(text: str | None) -> datetime | None:
-    """Returns the moment that a `chat_time` names, in UTC without an offset; None if MemOS does not read its form."""
+    """Return the time that a `chat_time` names, in UTC unless it has an offset, or None if MemOS cannot parse it."""
     if not text:
         return None
     for form in _CHAT_TIME_FORMS:
@@ -143,7 +143,7 @@ class MemTensorMessageSerializer(serializers.Serializer):
     }
 )
 class MemTensorMessagesField(serializers.Field):
-    """Messages, validated; None for none."""
+    """Messages, validated. It is None if there are none."""
 
     default_error_messages = {
         "invalid": "must be a text or a list of messages.",
@@ -167,7 +167,7 @@ class MemTensorMessagesField(serializers.Field):
 
 
 class WhoSerializer(serializers.Serializer):
-    """Who asks, and in which session."""
+    """The user and the session of a request."""
 
     user_id = NameField()
     session_id = OptionalNameField()
@@ -182,8 +182,11 @@ class WhoSerializer(serializers.Serializer):
 
 
 class AddMemorySerializer(WhoSerializer):
-    """Not used: `chat_history` (the session's own turns are what was said before), `async_mode` and `mode`: all of it
-    is stored, and found, when this is answered."""
+    """Messages to remember.
+
+    Ignored: `chat_history` (the session's own turns are used), `async_mode` and `mode`, because everything is stored
+    and can be found before the answer is sent.
+    """
 
     user_id = NameField(required=False, default="default", help_text="Whose it is")
     task_id = OptionalNameField()
@@ -222,8 +225,11 @@ class AddMemorySerializer(WhoSerializer):
 
 
 class SearchMemorySerializer(WhoSerializer):
-    """Not used: `session_id`, `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`,
-    `reference_time`, and what concerns tools and skills: they are texts like all others here."""
+    """A search.
+
+    Ignored: `session_id`, `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`,
+    `reference_time` and all options for tools and skills, which MemOS stores as text.
+    """
 
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
     user_id = NameField(required=False, default="default")
@@ -294,7 +300,7 @@ class DeleteMemorySerializer(serializers.Serializer):
 
 
 class MemTensorFeedbackSerializer(WhoSerializer):
-    """Not used: `history`, `async_mode` and `task_id`."""
+    """Feedback on memories. Ignored: `history`, `async_mode` and `task_id`."""
 
     feedback_content = StrictCharField(min_length=1, max_length=MAX_TEXT_CHARS)
     feedback_time = MomentField(required=False, allow_null=True, default=None)
@@ -318,7 +324,7 @@ class NamesOfMemoriesSerializer(serializers.Serializer):
 
 
 def list_cubes(values: Mapping[str, Any], *names: str) -> list[str]:
-    """The cubes that a request names, in the first of these fields that has any, else in `mem_cube_id`."""
+    """List the cubes that a request names: those in the first of these fields that has any, else in `mem_cube_id`."""
     for name in names:
         if values.get(name):
             return list(values[name])

@@ -1,4 +1,4 @@
-"""Questions that memories may answer: about whom and what they speak of, newest first."""
+"""Suggests questions that memories may answer, about the newest entities in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _QUESTIONS = {"en": "What is there about {name}?", "zh": "关于{name}，有哪�
 
 
 def suggest(scopes: Sequence[Scope], *, language: str) -> list[str]:
-    """Up to SUGGESTED questions; none where nothing was read in the memories yet."""
+    """Return up to SUGGESTED questions. There are none if no entities have been found yet."""
     names = [
         entity["name"]
         for scope in scopes

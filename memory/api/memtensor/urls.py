@@ -1,4 +1,4 @@
-"""The routes of MemTensor's API, and those that it shares with mem0's open-source server."""
+"""The routes of MemTensor's API, and the paths that it shares with mem0's open-source server."""
 
 from django.urls import path
 
@@ -58,7 +58,7 @@ urlpatterns = [
     ),
     path("mem_cubes", MemTensorCubeViewSet.as_view({"post": "classic_register"})),
     path("chat", MemTensorChatViewSet.as_view({"post": "classic"})),
-    # For requests that could be mem0's on the shared paths below.
+    # These paths are only for MemTensor's API; the shared ones below could also be mem0's.
     path("memtensor/memories", ClassicViewSet.as_view({"post": "create", "get": "list_memories"})),
     path("memtensor/search", ClassicViewSet.as_view({"post": "search_memories"})),
     path("memories", SharedRoutesViewSet.as_view({"post": "create", "get": "list", "delete": "delete_all"})),

@@ -41,7 +41,7 @@ from memory.services.memories import bulk, bulk_run, edit, read
 from memory.types import Scope
 
 REASON = "through MemTensor's API"
-# So long a request waits for the memories of a filter to be archived; the worker does the rest.
+# A request waits this long for the memories of a filter to be archived; after that a worker continues.
 ARCHIVE_SECONDS = 5.0
 ADDED = describe_envelope("Added", answers.AddedToCubeSerializer(many=True))
 FOUND = describe_envelope("Found", answers.MemoriesByKindSerializer())
@@ -56,9 +56,9 @@ _IDS = {
 
 @dataclass(frozen=True, slots=True)
 class ChangedMany:
-    """How far a change of many memories is: of `count`, whether the worker `is_waiting` to do the rest of them.
+    """Progress of a change of `count` memories. `is_waiting`: a worker still has to do the rest.
 
-    `record`: the bulk change; None of memories that were named by their ids.
+    `record` is the id of the bulk change, or None if the memories were named by their ids.
     """
 
     count: int
@@ -75,7 +75,7 @@ class MemTensorViewSet(MemoryDoors):
         return answer_error
 
     def carry_out(self, scope: Scope, change: bulk.BulkChange) -> ChangedMany:
-        """Does what a few seconds are enough for; the worker does the rest."""
+        """Run the bulk change for a few seconds; a worker does the rest."""
         bulk_run.carry_out(
             namespace_id=scope.namespace_id, change_id=change.id, now=timezone.now, seconds=ARCHIVE_SECONDS
         )
@@ -83,7 +83,7 @@ class MemTensorViewSet(MemoryDoors):
         return ChangedMany(change.matched - (done["refused"] or 0), done["finished_at"] is None, change.id)
 
     def delete_named(self, scopes: list[Scope], ids: list[uuid.UUID]) -> Response:
-        """Deletes memories of these cubes; one that they do not hold is refused, and nothing is deleted."""
+        """Delete memories of these cubes. Raises NotFound, and deletes none, if one of them is not in the cubes."""
         known = {row["id"] for scope in scopes for row in read.get_many(scope, ids)}
         if unknown := [one for one in ids if str(one) not in known]:
             raise NotFound(f"There is no memory {unknown[0]} in these cubes.", detail={"field": "memory_ids"})
@@ -91,19 +91,19 @@ class MemTensorViewSet(MemoryDoors):
         return tell_deleted([ChangedMany(len(done))])
 
     def delete_where(self, scope: Scope, where: Filter) -> ChangedMany:
-        """Deletes the memories of a cube that match the filter."""
+        """Delete the memories of a cube that match the filter."""
         return self.carry_out(scope, bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now()))
 
 
 def count_cubes(request: Request) -> int:
-    """As how many requests one that names cubes counts."""
+    """Return how many requests this one counts for in rate limits: one for each cube."""
     cubes = request.data.get("readable_cube_ids") if isinstance(request.data, dict) else None
     return min(MAX_CUBES, max(1, len(cubes))) if isinstance(cubes, list) else 1
 
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorMemoryViewSet(MemTensorViewSet):
-    """Memories, as MemTensor's server has them under `/product`."""
+    """Memories, at the `/product` routes of MemTensor's server."""
 
     required_scope = {
         **dict.fromkeys(
@@ -228,7 +228,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
     def suggestions(self, request: Request) -> Response:
         values = self.valid(SuggestionsSerializer, request.data)
         reached, places = self.reach_one(values["mem_cube_id"], values["user_id"])
-        # Whom memories speak of is known of a namespace, and not of a user in it.
+        # Entities are known by namespace, not by user.
         asked = [] if reached.of_user else suggest([place.scope for place in places], language=values["language"])
         says = "Name a cube: of a user alone nothing is suggested." if reached.of_user else "Suggestions."
         return envelop({"query": asked}, says)
@@ -255,7 +255,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
 
 @extend_schema(tags=[MEMTENSOR.name])
 class MemTensorByIdsViewSet(MemTensorViewSet):
-    """Memories by their ids: the body is a mere list."""
+    """Memories by their ids. The body is a plain list."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"by_ids"})
@@ -274,7 +274,7 @@ class MemTensorByIdsViewSet(MemTensorViewSet):
 
 
 def tell_deleted(done: Sequence[ChangedMany]) -> Response:
-    """What was deleted, in each of the cubes."""
+    """Answer with what was deleted in all the cubes."""
     count, is_waiting = sum(one.count for one in done), any(one.is_waiting for one in done)
     says = f"{count} {'memory' if count == 1 else 'memories'} "
     says += "are being deleted." if is_waiting else "deleted; POST /v1/memories/{memory_id}/restore brings one back."

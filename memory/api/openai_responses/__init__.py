@@ -1,1 +1,1 @@
-"""OpenAI's Responses API, told as chat completions and back, for the programs that speak nothing else."""
+"""OpenAI's Responses API, translated to and from chat completions, for programs that speak no other API."""

@@ -1,4 +1,4 @@
-"""Tells a request of the Responses API as one for a chat completion."""
+"""Translates requests of the Responses API into requests for a chat completion."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Item = Mapping[str, Any]
 
 _CALLS = ("function_call", "custom_tool_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# Fields that both APIs have. What else a request has is OpenAI's business alone, as a key of its prompt cache is.
+# Fields that both APIs share. The others concern OpenAI's servers only, such as the key of a prompt cache.
 _SAME = ("temperature", "top_p", "parallel_tool_calls", "service_tier")
-# Types of content that hold a text, and where they hold it.
+# Types of content that hold text, with the field that holds it.
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 
 
 def to_completion(data: Mapping[str, Any], items: Sequence[Item], tools: Tools) -> dict[str, Any]:
-    """Returns the body of a chat completion that says what `items` say, under the settings of `data`.
+    """Return the body of a chat completion equivalent to `items`, with the settings of `data`.
 
-    Raises InvalidInput for what no chat completion can say.
+    Raises InvalidInput for content that no chat completion can express.
     """
     instructions = data.get("instructions")
     choice, functions = read_choice(data.get("tool_choice"), tools)
@@ -40,13 +40,13 @@ def to_completion(data: Mapping[str, Any], items: Sequence[Item], tools: Tools) 
     else:
         body.pop("parallel_tool_calls")
     if data.get("stream"):
-        # A response tells at its end how many tokens it took.
+        # The usage comes with the last event of a stream only if the request asks for it.
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return {name: value for name, value in body.items() if value is not None}
 
 
 def list_items(given: str | Sequence[Item]) -> list[Item]:
-    """Lists the items of an input, which may be a text alone."""
+    """List the items of an input, which may also be a single text."""
     return [{"type": "message", "role": "user", "content": given}] if isinstance(given, str) else list(given)
 
 
@@ -58,7 +58,7 @@ def _read_items(items: Sequence[Item], instructions: str) -> list[dict[str, Any]
         if kind == "message":
             _add(messages, _read_message(item, f"input[{place}]"))
         elif kind in _CALLS:
-            # The calls of a turn, and what was said before them, are one message.
+            # The calls of a turn, and the text before them, form one message.
             if not messages or messages[-1]["role"] != "assistant":
                 messages.append({"role": "assistant", "content": None})
             messages[-1].setdefault("tool_calls", []).append(read_call(item))
@@ -80,7 +80,7 @@ def _read_items(items: Sequence[Item], instructions: str) -> list[dict[str, Any]
 
 
 def _add(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
-    """Adds a message; the system's words in a row are one, as many templates want them."""
+    """Append a message. Consecutive system messages are joined, because many chat templates allow only one."""
     if message["role"] != "system":
         messages.append(message)
         return
@@ -102,7 +102,7 @@ def _read_message(item: Item, place: str) -> dict[str, Any]:
 
 
 def _read_content(content: Any, place: str) -> Any:
-    """Returns the content as chat completions have it: a text, or parts where there are several or other ones."""
+    """Return the content in the form of chat completions: a string if it is a single text, else parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

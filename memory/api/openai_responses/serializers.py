@@ -13,7 +13,7 @@ _ITEMS = {"type": "array", "maxItems": MAX_MESSAGES, "items": {"type": "object"}
 
 @extend_schema_field({"oneOf": [{"type": "string", "minLength": 1}, {**_ITEMS, "minItems": 1}]})
 class InputField(serializers.Field):
-    """A text, or items: messages, calls of tools and their outputs, references to items of a response."""
+    """A text, or items: messages, tool calls and their outputs, references to items of earlier responses."""
 
     default_error_messages = {
         "required": "is missing.",
@@ -41,7 +41,7 @@ class InputField(serializers.Field):
 
 @extend_schema_field({"type": "object", "additionalProperties": {}})
 class ObjectField(serializers.Field):
-    """A JSON object whose fields another API describes."""
+    """A JSON object whose fields another API defines."""
 
     default_error_messages = {"invalid": "must be an object."}
 
@@ -53,7 +53,7 @@ class ObjectField(serializers.Field):
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}})
 class ObjectsField(serializers.Field):
-    """A list of JSON objects whose fields another API describes."""
+    """A list of JSON objects whose fields another API defines."""
 
     default_error_messages = {"invalid": "must be a list of objects."}
 
@@ -72,7 +72,7 @@ class ObjectsField(serializers.Field):
     }
 )
 class ConversationField(serializers.Field):
-    """The id of a conversation, or an object that has it."""
+    """The id of a conversation, or an object with that `id`."""
 
     default_error_messages = {"invalid": "must be an id of 1 to 128 characters, or an object with one."}
 
@@ -84,7 +84,7 @@ class ConversationField(serializers.Field):
 
 
 class ResponseSerializer(serializers.Serializer):
-    """A response of OpenAI's API. Fields that are not listed are taken and have no effect."""
+    """A response of OpenAI's API. Fields that are not listed are accepted and have no effect."""
 
     model = StrictCharField(
         required=False,

@@ -1,4 +1,4 @@
-"""Puts together the talk that a request goes on from: what it sends, and the items of responses that it names."""
+"""Assembles the conversation that a request continues, from its own items and those of the responses that it names."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from memory.errors import InvalidInput
 from memory.services.gateway.responses import ResponseUnknown, StoredResponse, find_latest, find_response
 from memory.types import Scope
 
-# Behind the name of its response an item's id has its place among the response's items, in two digits.
+# The id of an item is its response's name followed by its index in two digits.
 _PLACE_DIGITS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Holds all `items` of a talk up to the answer, and the response `before` it, if the request names one."""
+    """All `items` of a conversation up to the answer, and the response `before` it, if the request names one."""
 
     items: Sequence[Item]
     before: StoredResponse | None = None
 
 
 def name_in(response_id: str) -> str:
-    """Returns the name in a response's id."""
+    """Return the name in a response's id."""
     return response_id.partition("_")[2]
 
 
 def go_on(scope: Scope | None, response_id: str, items: Sequence[Item]) -> Talk:
-    """Returns the talk that goes on from a response. Raises ResponseUnknown."""
+    """Return the conversation that continues a response. Raises ResponseUnknown."""
     before = find_response(scope, name_in(response_id)) if scope else None
     if before is None:
         raise ResponseUnknown(response_id, field="previous_response_id")
@@ -37,18 +37,18 @@ def go_on(scope: Scope | None, response_id: str, items: Sequence[Item]) -> Talk:
 
 
 def go_on_in(scope: Scope | None, session: str, items: Sequence[Item]) -> Talk:
-    """Returns the talk that goes on from the session's latest response, if there is one."""
+    """Return the conversation that continues the session's latest response, if there is one."""
     before = find_latest(scope, session) if scope else None
     return Talk([*(before.items if before else ()), *resolve(scope, items)], before)
 
 
 def refers(items: Sequence[Item]) -> bool:
-    """Tells whether one of the items stands for one of a response."""
+    """Return whether one of the items refers to an item of a response."""
     return any(_is_reference(item) for item in items)
 
 
 def resolve(scope: Scope | None, items: Sequence[Item]) -> Iterator[Item]:
-    """Yields the items, each reference replaced by what it stands for. Raises InvalidInput for an unknown one."""
+    """Yield the items, with the items they name in place of references. Raises InvalidInput for an unknown one."""
     found: dict[str, Mapping[str, Any]] = {}
     for place, item in enumerate(items):
         if not _is_reference(item):

@@ -1,4 +1,4 @@
-"""Tells the tools of the Responses API as functions of a chat completion, and their calls back as items."""
+"""Translates tools of the Responses API into functions of a chat completion, and their calls back into items."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import orjson
 from memory.errors import InvalidInput
 
 FUNCTION, CUSTOM, NAMESPACE = "function", "custom", "namespace"
-# Between the names of a namespace and its tool: a function's name has letters, digits, - and _ only.
+# Joins the names of a namespace and its tool, because function names allow only letters, digits, - and _.
 _SEPARATOR = "__"
-# A tool that takes any text takes it in this parameter.
+# Name of the only parameter of a custom tool, which takes any text.
 _INPUT = "input"
 _TEXT_ONLY = {
     "type": "object",
@@ -25,7 +25,7 @@ _TEXT_ONLY = {
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """Names a tool as the caller does. One that `is_custom` takes a text instead of arguments."""
+    """A tool, named as the caller does. A tool that `is_custom` takes a text instead of arguments."""
 
     name: str
     namespace: str | None = None
@@ -33,15 +33,15 @@ class AgentTool:
 
     @property
     def function_name(self) -> str:
-        """Returns the name that the model calls it by."""
+        """Return the name by which the model calls the tool."""
         return f"{self.namespace}{_SEPARATOR}{self.name}" if self.namespace else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Holds the tools that a model can be given: those that the caller runs. OpenAI's own, as `web_search`, it cannot.
+    """The tools that the model can be given: the caller's own, but not OpenAI's, such as `web_search`.
 
-    `passed_on` has them as the caller wrote them, `functions` as a chat completion has them.
+    `passed_on` holds them as the caller wrote them, `functions` in the form of a chat completion.
     """
 
     passed_on: Sequence[Mapping[str, Any]]
@@ -49,12 +49,12 @@ class Tools:
     known: Mapping[str, AgentTool]
 
     def find(self, function_name: str) -> AgentTool:
-        """Returns the tool that the model has called; a name that nobody gave it is passed on."""
+        """Return the tool that the model called. An unknown name is returned as a tool of that name."""
         return self.known.get(function_name, AgentTool(function_name))
 
 
 def read_tools(listed: Sequence[Mapping[str, Any]]) -> Tools:
-    """Reads the tools of a request. Raises InvalidInput for one without a name."""
+    """Read the tools of a request. Raises InvalidInput for a tool without a name."""
     passed_on, functions, known = [], [], {}
     for place, described in enumerate(listed):
         inner = list(_list_callable(described, f"tools[{place}]"))
@@ -67,9 +67,9 @@ def read_tools(listed: Sequence[Mapping[str, Any]]) -> Tools:
 
 
 def read_choice(choice: Any, tools: Tools) -> tuple[Any, Sequence[dict[str, Any]]]:
-    """Returns the choice as a chat completion has it, and the functions that it leaves.
+    """Return the tool choice in the form of a chat completion, and the functions that it allows.
 
-    Raises InvalidInput for a choice of a tool that the model is not given.
+    Raises InvalidInput for the choice of a tool that the model is not given.
     """
     if choice is None or isinstance(choice, str):
         return choice, tools.functions
@@ -86,7 +86,7 @@ def read_choice(choice: Any, tools: Tools) -> tuple[Any, Sequence[dict[str, Any]
 
 
 def read_call(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an item that called a tool as a call of a chat completion."""
+    """Return an item that called a tool as a call of a chat completion."""
     if item.get("type") == "custom_tool_call":
         arguments = orjson.dumps({_INPUT: item.get("input") or ""}).decode()
     else:
@@ -96,7 +96,7 @@ def read_call(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_custom_input(arguments: str) -> str:
-    """Returns the text that a model has called a custom tool with; all that it wrote, if that is no such call."""
+    """Return the text with which the model called a custom tool. If the call is malformed, it is the raw arguments."""
     try:
         given = orjson.loads(arguments)
     except orjson.JSONDecodeError:

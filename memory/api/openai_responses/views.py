@@ -35,13 +35,13 @@ from memory.errors import NotFound
 from memory.services.gateway.completions import ChatCompletion
 from memory.services.gateway.responses import delete_response, find_response, keep_response, name_response
 
-# Codex names its conversation in this header.
+# Codex sends the id of its conversation in this header.
 CODEX_SESSION_HEADER = "session-id"
 _NOT_SERVED = {
     "background": "is not served: leave it out, and read the response as a stream.",
     "prompt": "names what OpenAI keeps: send the prompt itself as `instructions`.",
 }
-# A response repeats these fields of its request; the values are for those that the request leaves out.
+# A response repeats these fields of its request. The values stand for fields that the request leaves out.
 _REPEATED: dict[str, Any] = {
     "instructions": None,
     "max_output_tokens": None,
@@ -60,7 +60,7 @@ _REPEATED: dict[str, Any] = {
 
 @extend_schema(tags=[OPENAI.name])
 class ResponseViewSet(ChatCompletionViewSet):
-    """Responses of OpenAI's API, with a memory, told to the model as chat completions."""
+    """OpenAI's Responses API, with a memory. The model is called through chat completions."""
 
     required_scope = {  # type: ignore[assignment]
         "create": AccessScope.WRITE, "retrieve": AccessScope.READ, "destroy": AccessScope.WRITE,
@@ -129,7 +129,8 @@ class ResponseViewSet(ChatCompletionViewSet):
         return Response({"id": response_id, "object": "response", "deleted": True})
 
     def _read_talk(self, request: Request, values: Mapping[str, Any], metadata: dict[str, Any]) -> Talk:
-        """Reads what was said up to now; names the session in `metadata`, where nothing else does.
+        """Read the conversation up to now. Codex's session header is added to `metadata` if nothing else names the
+        session.
 
         Raises ResponseUnknown, InvalidInput, ValidationError.
         """
@@ -170,7 +171,7 @@ def _start_writing(
 
 
 def _keep_later(asked: ChatCompletion, talk: Talk, writer: ResponseWriter) -> Callable[[], None]:
-    """Returns what keeps the response when it is written, and says in it whether it is kept."""
+    """Return a function that stores the finished response and sets its `store` to whether it was stored."""
 
     def keep() -> None:
         response = writer.response

@@ -1,4 +1,4 @@
-"""Tells a chat completion as a response of OpenAI's Responses API: whole, and as the events of its making."""
+"""Translates a chat completion into a response of OpenAI's Responses API: whole, or as the events of a stream."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from memory.text.completion_parts import CallPiece, CompletionReader, Part
 
 Event = tuple[str, dict[str, Any]]
 
-# The ids of items begin with these.
+# Prefixes of item ids.
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 class ResponseWriter:
     """Writes one response as a `memory.api.translated_answer.AnswerWriter`.
 
-    `response` is the response as it stands: an event that holds it is to be sent before the next one is asked for.
-    `name` is what the ids of the response and its items have in common.
+    `response` is the current state of the response, so send each event before you ask for the next one. `name` is the
+    common part of the ids of the response and its items.
     """
 
     def __init__(self, head: Mapping[str, Any], name: str, tools: Tools) -> None:
@@ -35,7 +35,7 @@ class ResponseWriter:
         self._name = name
         self._tools = tools
         self._number = -1
-        # The item that is being written; a call's index tells it from the next one.
+        # The item that is being written. The index of a call tells it from the next one.
         self._item: dict[str, Any] | None = None
         self._call: int | None = None
         self._arguments = ""
@@ -72,7 +72,7 @@ class ResponseWriter:
     def fail(self, error: Mapping[str, Any]) -> Iterator[Event]:
         if self._item:
             self._item["status"] = "incomplete"
-        # OpenAI's clients know no code of ours.
+        # OpenAI's clients do not know the error codes of MemOS.
         self.response |= {"status": "failed", "error": {"code": "server_error", "message": error["message"]}}
         yield self._event("response.failed", response=self.response)
 
@@ -132,7 +132,7 @@ class ResponseWriter:
             item["arguments"] = item["arguments"] or "{}"
             yield self._of_item("response.function_call_arguments.done", name=item["name"], arguments=item["arguments"])
         else:
-            # The text of a custom tool stands within arguments, which are read when they are complete.
+            # The text of a custom tool is inside the arguments, which can be parsed only when they are complete.
             item["input"] = read_custom_input(self._arguments)
             yield self._of_item("response.custom_tool_call_input.delta", delta=item["input"])
             yield self._of_item("response.custom_tool_call_input.done", input=item["input"])

@@ -8,7 +8,7 @@ from memory.enums import ActivationEngine, ActivationState, DropReason, PromptFo
 
 
 class ActivationBuildSerializer(serializers.Serializer):
-    """What of the cube's prefix is to be computed, and by what."""
+    """A cache of the cube's prefix to compute, and the engine for it."""
 
     engine = serializers.ChoiceField(
         ActivationEngine.choices,
@@ -67,7 +67,7 @@ class ActivationCacheSerializer(serializers.Serializer):
 
 
 class FirstTokenSerializer(serializers.Serializer):
-    """Medians in milliseconds, loading included; null without such calls."""
+    """Median time to the first token in milliseconds, loading included. It is null without such calls."""
 
     hit = serializers.IntegerField(allow_null=True, help_text="The model had the prefix")
     miss = serializers.IntegerField(allow_null=True, help_text="It was given the prefix, and had it not")
@@ -75,7 +75,7 @@ class FirstTokenSerializer(serializers.Serializer):
 
 
 class ActivationFiguresSerializer(serializers.Serializer):
-    """What the caches were worth, by the ledger of calls of llama.cpp that answered."""
+    """The benefit of the caches, from the ledger of llama.cpp's successful calls."""
 
     days = serializers.IntegerField(help_text="Of the last so many days")
     calls = serializers.IntegerField(help_text="Calls that were given a cache")

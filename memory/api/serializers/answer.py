@@ -13,13 +13,13 @@ from memory.enums import AnswerMode, NoAnswer, Role
 from memory.text.response_schemas import find_schema_fault
 
 LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS = 16, 1000
-# The default `max_tokens` of quotes, and of a model's own text.
+# The defaults of `max_tokens` for quotes and for text that a model writes.
 QUOTED_TOKENS, WRITTEN_TOKENS = 120, 400
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
 class ResponseSchemaField(serializers.Field):
-    """A JSON schema (memory.text.response_schemas) that a model's answer is to follow."""
+    """A JSON schema (memory.text.response_schemas) that the model's answer has to follow."""
 
     default_error_messages = {"invalid": "must be a JSON schema, which is an object.", "required": "is missing."}
 
@@ -35,7 +35,7 @@ class ResponseSchemaField(serializers.Field):
 
 
 class AnswerFields(QuestionFields):
-    """Declares the options of an answer."""
+    """The options of an answer."""
 
     top_k = StrictIntegerField(
         min_value=1,
@@ -76,7 +76,7 @@ class AnswerFields(QuestionFields):
 
 
 class QuestionSerializer(AnswerFields):
-    """A question to a namespace's memory that is to be answered, not only looked up."""
+    """A question to be answered from a namespace's memories, not only looked up."""
 
     remember = StrictBooleanField(
         required=False,

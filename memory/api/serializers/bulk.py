@@ -26,7 +26,7 @@ def _tags(help_text: str) -> serializers.ListField:
 
 
 class ArchiveWhereSerializer(ReasonSerializer):
-    """Which memories: those of the namespace for which the filter holds, or all of them."""
+    """The memories to archive: those of the namespace that match the filter, or all of them."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     filter = FilterField(required=False, default=None, help_text="What the memories must meet")
@@ -50,7 +50,7 @@ class ArchiveWhereSerializer(ReasonSerializer):
 
 
 class EditWhereSerializer(ArchiveWhereSerializer):
-    """Which memories, and what is to be different; what is left out stays as it is."""
+    """The memories to change, and their new values. Fields that are left out stay as they are."""
 
     metadata = MetadataField(required=False, help_text="Takes the place of all that is there")
     set_metadata = MetadataField(required=False, default=dict, help_text="Keys to put in; the others stay")
@@ -69,7 +69,7 @@ class EditWhereSerializer(ArchiveWhereSerializer):
 
     @staticmethod
     def to_edit(values: dict[str, Any]) -> BulkEdit:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         return BulkEdit(
             metadata=values.get("metadata"),
             set_metadata=values["set_metadata"],

@@ -13,14 +13,14 @@ from memory.types import NewMemory
 
 MAX_MESSAGE_CHARS = 8_000
 MAX_MESSAGES = 50
-# The search reads so much of a message.
+# The search reads at most this many characters of a message.
 MAX_QUESTION_CHARS = 2_000
 
 
 class ChatSerializer(AnswerFields):
-    """What is said in a session, to be answered from memory and remembered: either `message` or `messages`."""
+    """A message in a session, given as `message` or `messages`, to be answered from memory and remembered."""
 
-    # Asked for under other names.
+    # A chat sends its question as `message` or `messages`.
     query = None  # type: ignore[assignment]
     message = StrictCharField(
         required=False, min_length=1, max_length=MAX_MESSAGE_CHARS, help_text="What the user says"
@@ -52,7 +52,7 @@ class ChatSerializer(AnswerFields):
 
     @staticmethod
     def to_turns(values: Mapping[str, Any], *, session: str) -> list[NewMemory]:
-        """The validated messages that hold text, the question last."""
+        """Return the validated messages that hold text, the question last."""
         if "messages" not in values:
             return [NewMemory(session=session, role=Role.USER, text=values["message"])]
         return [

@@ -21,7 +21,7 @@ NAMESPACE, SESSION, CUBES = "memos_namespace", "memos_session", "memos_cubes"
     }
 )
 class MessagesField(serializers.Field):
-    """Messages of a chat, the last of them to be answered. What is in them is the model's business."""
+    """Messages of a chat, the last of which is to be answered. Their content is not checked here but by the model."""
 
     default_error_messages = {
         "required": "is missing.",
@@ -45,7 +45,7 @@ class MessagesField(serializers.Field):
 
 
 class ChatCompletionSerializer(serializers.Serializer):
-    """A chat completion of OpenAI's API. Any other field is passed on to the model as it is."""
+    """A chat completion of OpenAI's API. Other fields are passed on to the model unchanged."""
 
     model = StrictCharField(
         required=False,

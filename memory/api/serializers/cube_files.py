@@ -27,7 +27,10 @@ _OF_LOAD = ("policy", "procedures", "holds", "quarantine", "audit", "unknown_sen
 
 
 class CubeDumpSerializer(serializers.Serializer):
-    """What a dump holds beside memories, sessions, summaries, documents, entities, prompts, tools and policies."""
+    """Optional contents of a dump.
+
+    Memories, sessions, summaries, documents, entities, prompts, tools and policies are always included.
+    """
 
     vectors = StrictBooleanField(required=False, default=False, help_text="So that they need not be made anew")
     quarantine = StrictBooleanField(required=False, default=False, help_text="What waits there; needs the scope admin")
@@ -35,12 +38,12 @@ class CubeDumpSerializer(serializers.Serializer):
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> DumpOptions:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         return DumpOptions(**{name: values[name] for name in ("vectors", "quarantine", "audit")})
 
 
 class CubeLoadSerializer(serializers.Serializer):
-    """A cube's file, or the zipped folder of a cube of MemTensor's MemOS, and how it is loaded."""
+    """A cube's file, or the zipped folder of a cube from MemTensor's MemOS, and the options for loading it."""
 
     file = serializers.FileField(required=False, help_text="A .memcube file, unless it is an `upload`")
     upload = serializers.UUIDField(required=False, help_text="Id of the file, sent in parts (POST /v1/uploads)")
@@ -70,21 +73,21 @@ class CubeLoadSerializer(serializers.Serializer):
     )
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Raises ValidationError unless there is one file."""
+        """Raise ValidationError unless exactly one file is given."""
         if ("file" in values) == ("upload" in values):
             raise serializers.ValidationError({"file": "Give either a `file` or the `upload` of one, one of the two."})
         return values
 
     @staticmethod
     def to_upload(values: dict[str, Any]) -> CubeUpload:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         if "upload" in values:
             return CubeUpload(upload_id=values["upload"])
         return CubeUpload(values["file"].name, values["file"].chunks())
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> LoadOptions:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         named = {name: values[name] for name in _OF_LOAD}
         return LoadOptions(ids=CubeIds(values["ids"]), **named)
 

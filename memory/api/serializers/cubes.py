@@ -11,12 +11,12 @@ from memory.enums import CubeKind, MemoryKind, ShareLevel
 from memory.services.cubes.create import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
 from memory.services.cubes.find import OWN
 
-# What a caller may do with a cube: as the key's own, or as it is shared.
+# The caller's access to a cube: through the key itself, or through a share.
 LEVELS = (OWN, *ShareLevel.values)
 
 
 class KindsField(serializers.ListField):
-    """Kinds of memory; which of them go together, the service says."""
+    """Kinds of memory. The service checks which of them can be combined."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -28,7 +28,7 @@ class KindsField(serializers.ListField):
 
 
 class CubeCreateSerializer(serializers.Serializer):
-    """A namespace's memories as a cube."""
+    """A cube to be made of a namespace's memories."""
 
     names_new_namespace = True
     namespace = StrictCharField(min_length=1, max_length=128)
@@ -39,7 +39,7 @@ class CubeCreateSerializer(serializers.Serializer):
 
 
 class CubeChangeSerializer(serializers.Serializer):
-    """What is to be different; what is left out stays."""
+    """The cube's new values. Fields that are left out stay as they are."""
 
     name = StrictCharField(required=False, min_length=1, max_length=MAX_NAME_CHARS)
     description = StrictCharField(required=False, allow_blank=True, max_length=MAX_DESCRIPTION_CHARS)
@@ -52,7 +52,7 @@ class CubeChangeSerializer(serializers.Serializer):
 
 
 class CubeListingSerializer(serializers.Serializer):
-    """Query parameters of the listing; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     owner_id = serializers.UUIDField(required=False, default=None, help_text="Those of this user")
@@ -111,7 +111,7 @@ class CubeDetailSerializer(CubeSerializer):
 
 
 class ShareSerializer(serializers.Serializer):
-    """With whom a cube is to be shared, named by its id or by one of its keys."""
+    """The user to share a cube with, named by id or by one of the user's keys."""
 
     user_id = StrictUUIDField(required=False)
     key = StrictCharField(

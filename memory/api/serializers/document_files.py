@@ -17,7 +17,7 @@ from memory.services.ingestion.files import ALLOWED, MAX_OPEN, FileUpload
 
 @extend_schema_field({"type": "string"})
 class JsonMetadataField(MetadataField):
-    """As `MetadataField`, written as JSON: a form has no objects."""
+    """Metadata written as JSON, because forms have no objects."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -53,7 +53,7 @@ class DocumentFileFormSerializer(serializers.Serializer):
         default="",
         help_text="Left out, the one that the file has, or its name",
     )
-    # DRF takes the fields off the class, so `source` does not hide Field.source.
+    # DRF removes declared fields from the class, so `source` does not hide Field.source.
     source = StrictCharField(  # type: ignore[assignment]
         required=False, allow_blank=True, max_length=2000, default="", help_text="Where it is from; it is not fetched"
     )
@@ -74,7 +74,7 @@ class DocumentFileFormSerializer(serializers.Serializer):
 
     @staticmethod
     def to_upload(values: dict[str, Any]) -> FileUpload:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         file = values["file"]
         return FileUpload(
             name=file.name,
@@ -90,7 +90,7 @@ class DocumentFileFormSerializer(serializers.Serializer):
 
 
 class ReparseSerializer(serializers.Serializer):
-    """Whose document is to be read anew."""
+    """The namespace of the document to parse again."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     document_id = serializers.HiddenField(default="")

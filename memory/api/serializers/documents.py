@@ -11,14 +11,14 @@ from memory.services.ingestion.documents import METADATA_KEY
 from memory.types import NewDocument
 
 MAX_TEXT_CHARS = 1_000_000
-# Every chunk carries it.
+# Every chunk carries the metadata.
 MAX_METADATA_BYTES = 8_192
-# The document alone has it.
+# Only the document holds the data.
 MAX_DATA_BYTES = 524_288
 
 
 def refuse_route_name(document_id: str | None) -> None:
-    """Refuses a document's name that would make its address that of a route. Raises ValidationError."""
+    """Raise ValidationError for a document id that would make the document's URL that of another route."""
     if document_id is not None and document_id.endswith("/reparse"):
         raise serializers.ValidationError("must not end with /reparse: that is the address of a route of its own.")
 
@@ -48,7 +48,7 @@ class DocumentSerializer(serializers.Serializer):
         error_messages={"invalid_choice": "must be one of text, markdown."},
         help_text="markdown: cut at headings and blocks",
     )
-    # DRF takes the fields off the class, so `source` does not hide Field.source.
+    # DRF removes declared fields from the class, so `source` does not hide Field.source.
     source = StrictCharField(  # type: ignore[assignment]
         required=False, allow_blank=True, max_length=2000, default="", help_text="Where it is from, such as its URL"
     )
@@ -66,7 +66,7 @@ class DocumentSerializer(serializers.Serializer):
         reserved=(METADATA_KEY,),
         help_text="Anything of your own, returned with every chunk",
     )
-    # DRF takes the fields off the class, so `data` does not hide Serializer.data.
+    # DRF removes declared fields from the class, so `data` does not hide Serializer.data.
     data = MetadataField(  # type: ignore[assignment]
         required=False,
         default=dict,
@@ -79,7 +79,7 @@ class DocumentSerializer(serializers.Serializer):
 
     @staticmethod
     def document_of(values: dict) -> NewDocument:
-        """The validated document as services take it."""
+        """Return the validated document in the form that services expect."""
         return NewDocument(
             text=values["text"],
             document_id=values["document_id"] or "",
@@ -114,14 +114,14 @@ class DocumentListingSerializer(serializers.Serializer):
 
 
 class DocumentPathSerializer(serializers.Serializer):
-    """Whose document."""
+    """The namespace of the document."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     document_id = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
 
 
 class DocumentPageSerializer(DocumentPathSerializer):
-    """Whose document, and which of its chunks."""
+    """The namespace of the document, and a page of its chunks."""
 
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
     cursor = serializers.IntegerField(

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictCharField, StrictIntegerField
 
-# OpenAI's API takes the same number.
+# OpenAI's API has the same limit.
 MAX_TEXTS = 2_048
 
 
@@ -53,7 +53,7 @@ class TextsField(serializers.Field):
 
 
 class EmbeddingRequestSerializer(serializers.Serializer):
-    """Texts to embed, as OpenAI's API has it. Fields that are not listed are taken and have no effect."""
+    """Texts to embed, in the form of OpenAI's API. Fields that are not listed are accepted and have no effect."""
 
     input = TextsField()
     model = StrictCharField(

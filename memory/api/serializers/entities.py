@@ -15,7 +15,7 @@ from memory.services.memories.change import MAX_REASON_CHARS
 
 
 class NamespaceSerializer(serializers.Serializer):
-    """Whose entities."""
+    """The namespace of the entities."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
 
@@ -31,7 +31,7 @@ class EntityListingSerializer(NamespaceSerializer):
 
 @extend_schema_field({"type": "string"})
 class CursorField(serializers.Field):
-    """The `next_cursor` of a timeline's page."""
+    """The `next_cursor` of a page of a timeline."""
 
     default_error_messages = {"invalid": "must be the next_cursor of the page before."}
 
@@ -51,7 +51,7 @@ class CursorField(serializers.Field):
 
 
 class EntityPageSerializer(NamespaceSerializer):
-    """Whose entity, and which part of its timeline."""
+    """The namespace of the entity, and a page of its timeline."""
 
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
     cursor = CursorField(required=False, default=None, help_text="`next_cursor` of the page before")
@@ -66,7 +66,7 @@ class GraphQuerySerializer(NamespaceSerializer):
 
 
 class MergeSerializer(serializers.Serializer):
-    """The entity whose names go over."""
+    """The entity whose names are moved to the one in the path."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     source_id = serializers.UUIDField(help_text="The entity that is merged into the one of the path")
@@ -74,7 +74,7 @@ class MergeSerializer(serializers.Serializer):
 
 
 class SplitSerializer(serializers.Serializer):
-    """What is taken off the entity: names, or single mentions."""
+    """The names or single mentions to split off the entity."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     alias_ids = serializers.ListField(child=serializers.UUIDField(), required=False, default=list, max_length=MAX_SPLIT)
@@ -107,7 +107,7 @@ class AliasSerializer(serializers.Serializer):
 
 
 class EdgeSerializer(serializers.Serializer):
-    # DRF takes the fields off the class, so `source` does not hide Field.source.
+    # DRF removes declared fields from the class, so `source` does not hide Field.source.
     source = serializers.UUIDField()  # type: ignore[assignment]
     predicate = serializers.ChoiceField(
         [*Predicate.values, MENTIONED_WITH], help_text="A relation that memories state, or mentioned_with"

@@ -15,7 +15,7 @@ TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")
 
 
 class ErasureSerializer(serializers.Serializer):
-    """Selects the memories to delete for good: exactly one of memory_ids, session_id, speaker and whole_namespace."""
+    """The memories to erase, selected by exactly one of memory_ids, session_id, speaker and whole_namespace."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     memory_ids = serializers.ListField(
@@ -55,12 +55,12 @@ class ErasureSerializer(serializers.Serializer):
 
     @staticmethod
     def target_of(values: dict[str, Any]) -> Target:
-        """Returns the validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         return Target(tuple(values["memory_ids"]), values["session_id"], values["speaker"], values["whole_namespace"])
 
 
 class ErasureListingSerializer(serializers.Serializer):
-    """Query parameters of the listing; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)

@@ -19,7 +19,7 @@ _PROBLEM = {
 
 @extend_schema_field({"anyOf": [{"type": "array", "items": _PROBLEM}, {"type": "object"}, {"type": "null"}]})
 class ErrorDetailField(serializers.Field):
-    """What helps to mend it, as it was made."""
+    """Details of an error, written as they are."""
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -35,13 +35,13 @@ class ErrorBodySerializer(serializers.Serializer):
 
 
 class ErrorSerializer(serializers.Serializer):
-    """Every error of every route."""
+    """The error shape of every route."""
 
     error = ErrorBodySerializer()
 
 
 class OpenAIErrorBodySerializer(serializers.Serializer):
-    """As OpenAI's API has it. An error of MemOS has all of these; one that a provider answered is passed on."""
+    """An error in the form of OpenAI's API. MemOS sets all of these fields; a provider's error is passed on."""
 
     open_fields = True
     message = serializers.CharField(help_text="What is wrong and how to mend it")

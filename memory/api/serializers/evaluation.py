@@ -21,7 +21,7 @@ def _names(help_text: str) -> serializers.ListField:
 
 
 class EvaluationSerializer(serializers.Serializer):
-    """What to evaluate: either a dataset or a namespace by its own judgements."""
+    """An evaluation of a dataset, or of a namespace by its own judgements."""
 
     dataset = StrictCharField(
         required=False,
@@ -52,12 +52,12 @@ class EvaluationSerializer(serializers.Serializer):
 
     @staticmethod
     def options_of(values: dict[str, Any]) -> Options:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         return Options(values["top_k"], tuple(values["types"]), tuple(values["groups"]), values["arms"])
 
 
 class EvaluationListingSerializer(serializers.Serializer):
-    """Query parameters of the listings; an empty one narrows nothing."""
+    """Query parameters of the lists. Empty ones do not narrow them."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)

@@ -24,7 +24,7 @@ class ArmsSerializer(serializers.Serializer):
 
 
 class PartsSerializer(serializers.Serializer):
-    """The parts of a candidate's score: the shares of the arms and signals sum to it."""
+    """The parts of a candidate's score, which is the sum of the shares of the arms and signals."""
 
     arms = ArmsSerializer()
     signals = serializers.DictField(child=SignalShareSerializer(), help_text="By name, those that say something")

@@ -22,7 +22,7 @@ class _ImportOptionsSerializer(serializers.Serializer):
 
 
 class ImportTextSerializer(_ImportOptionsSerializer):
-    """What another program exported: as text, its JSON or lines of `date - memory`, or a file that was uploaded."""
+    """Another program's export, given as text (its JSON, or lines of `date - memory`) or as an uploaded file."""
 
     text = StrictCharField(
         required=False, min_length=1, trim_whitespace=False, help_text="What the file holds, unless it is an `upload`"
@@ -31,14 +31,14 @@ class ImportTextSerializer(_ImportOptionsSerializer):
     preview = StrictBooleanField(required=False, default=False, help_text=_PREVIEW)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Raises ValidationError unless there is one of the two."""
+        """Raise ValidationError unless exactly one of `text` and `upload` is given."""
         if ("text" in values) == ("upload" in values):
             raise serializers.ValidationError({"text": "Give either `text` or the `upload` of a file, one of the two."})
         return values
 
     @staticmethod
     def to_upload(values: dict[str, Any]) -> ImportUpload:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         format, speaker = _format_of(values), values["speaker"]
         if "upload" in values:
             return ImportUpload(format=format, speaker=speaker, upload_id=values["upload"])
@@ -46,14 +46,14 @@ class ImportTextSerializer(_ImportOptionsSerializer):
 
 
 class ImportFileSerializer(_ImportOptionsSerializer):
-    """A file that another program exported, or the zip that it came in."""
+    """Another program's export as a file, or as the zip file that it came in."""
 
     file = serializers.FileField(help_text="As it was downloaded")
     preview = serializers.BooleanField(required=False, default=False, help_text=_PREVIEW)
 
     @staticmethod
     def to_upload(values: dict[str, Any]) -> ImportUpload:
-        """The validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         file = values["file"]
         return ImportUpload(file.name, file.chunks(), _format_of(values), values["speaker"])
 

@@ -22,12 +22,12 @@ _LIST_MESSAGES: dict[str, Any] = {
 }
 
 
-# How a refusal says that a field of a single text does not go with `messages`.
+# Error for fields of a single text that cannot be combined with `messages`.
 _NOT_WITH_MESSAGES = "must not come with `messages`: each message has its own."
 
 
 class MessageSerializer(serializers.Serializer):
-    """A message as chat SDKs have it. What else it holds, such as tool_calls, is not read."""
+    """A message as chat SDKs send it. Other fields, such as tool_calls, are ignored."""
 
     open_fields = True
     role = RoleField()
@@ -38,7 +38,7 @@ class MessageSerializer(serializers.Serializer):
 
 
 class IngestSerializer(serializers.Serializer):
-    """One turn to remember, or the messages of a chat: either `text` or `messages`."""
+    """A turn to remember, or the messages of a chat: either `text` or `messages`."""
 
     namespace = StrictCharField(min_length=1, max_length=128, help_text="The tenant it belongs to")
     session_id = StrictCharField(
@@ -76,9 +76,9 @@ class IngestSerializer(serializers.Serializer):
 
     @staticmethod
     def to_turns(values: dict[str, Any], *, now: datetime) -> Told:
-        """Returns the validated turn, or each message that holds text, as services take it; and what is skipped.
+        """Return the validated turn, or each message that holds text, with the skipped parts.
 
-        Days are those of the zone of `now`.
+        Without a session_id the session is that of the day, in the time zone of `now`.
         """
         session = values.get("session_id") or session_of_day(values["occurred_at"] or now, now.tzinfo)
         common = {"session": session, "metadata": values["metadata"], "occurred_at": values["occurred_at"]}
@@ -100,7 +100,7 @@ class IngestSerializer(serializers.Serializer):
 
 
 def _shape_problems(data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What is wrong with having, or lacking, `text` and `messages`."""
+    """Return the problems of a request that has both `text` and `messages`, or neither."""
     if "messages" not in data:
         return {} if "text" in data else {"text": ["is missing; a list of chat messages goes into `messages`."]}
     return {name: [_NOT_WITH_MESSAGES] for name in ("text", "role", "speaker") if name in data}
@@ -108,9 +108,9 @@ def _shape_problems(data: Mapping[str, Any]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a client told: turns in their order; of messages also which of them the turns are, and what is skipped.
+    """The turns of a request, in order. For messages also their `places` among them, and the skipped parts.
 
-    `places` is None for a single text. `skipped`: {field, says}.
+    `places` is None for a single text. An entry of `skipped` is {field, says}.
     """
 
     memories: list[NewMemory]
@@ -119,7 +119,7 @@ class Told:
 
 
 class IngestBatchSerializer(serializers.Serializer):
-    """Turns to remember together: all or none."""
+    """Turns to remember together: all of them or none."""
 
     items: serializers.ListSerializer = serializers.ListSerializer(
         child=IngestSerializer(),
@@ -135,7 +135,7 @@ class IngestBatchSerializer(serializers.Serializer):
         return items
 
 
-# Its name in the published schema.
+# The component's name in the OpenAPI document.
 @extend_schema_serializer(component_name="Reason")
 class GateReasonSerializer(serializers.Serializer):
     rule = serializers.CharField(help_text="Its family before the first dot: secret.password")
@@ -156,7 +156,7 @@ class OutcomeSerializer(serializers.Serializer):
 
     @staticmethod
     def to_dict(outcome: Outcome) -> dict[str, Any]:
-        """The outcome of one turn as clients see it."""
+        """Return the outcome of a turn in the form for clients."""
         return {
             "memory_id": str(outcome.memory_id) if outcome.memory_id else None,
             "accepted": outcome.accepted,
@@ -181,7 +181,7 @@ class ItemOutcomeSerializer(OutcomeSerializer):
 
     @staticmethod
     def of(told: Told, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        """What became of one text, or of the messages, as clients see it."""
+        """Return the outcome of a text or of messages in the form for clients."""
         memory_ids = [str(outcome.memory_id) for outcome in outcomes if outcome.accepted and outcome.memory_id]
         if told.places is None:
             return {**OutcomeSerializer.to_dict(outcomes[0]), "memory_ids": memory_ids}

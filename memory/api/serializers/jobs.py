@@ -9,7 +9,7 @@ from memory.services.jobs.manage import MAX_REASON_CHARS
 
 
 class JobListingSerializer(serializers.Serializer):
-    """Query parameters of the list; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     kind = serializers.CharField(default="", allow_blank=True, max_length=64, trim_whitespace=False)

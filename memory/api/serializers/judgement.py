@@ -11,7 +11,7 @@ class MarkSerializer(serializers.Serializer):
 
 
 class JudgementsSerializer(serializers.Serializer):
-    """Marks of one question's hits: all are kept, or none."""
+    """Relevance marks for the hits of a question. Either all of them are stored or none."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     query = StrictCharField(min_length=1, max_length=2000, help_text="The question, as it was asked")

@@ -27,7 +27,7 @@ ANY = "any"
 
 
 class MemoryListingSerializer(serializers.Serializer):
-    """Query parameters of the list; one that is left out or empty narrows nothing."""
+    """Query parameters of the list. Those left out or empty do not narrow it."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
@@ -54,7 +54,7 @@ class MemoryListingSerializer(serializers.Serializer):
 
     @staticmethod
     def to_filter(values: dict) -> MemoryFilter:
-        """Returns the validated parameters as services take them."""
+        """Return the validated parameters in the form that services expect."""
         return MemoryFilter(
             session=values["session_id"] or None,
             speaker=values["speaker"] or None,
@@ -75,7 +75,7 @@ class MemoryListingSerializer(serializers.Serializer):
 
 
 class ExportSerializer(MemoryListingSerializer):
-    """Query parameters of the export: those of the list but for its pages, and a filter."""
+    """Query parameters of the export: those of the list except its paging, and a filter."""
 
     limit = None  # type: ignore[assignment]
     cursor = None  # type: ignore[assignment]
@@ -93,7 +93,7 @@ class HistoryPageSerializer(serializers.Serializer):
 
 
 class ReasonSerializer(serializers.Serializer):
-    """The reason of a change, which is kept in the audit log."""
+    """The reason for a change, which is kept in the audit log."""
 
     reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Why, for the audit log")
 
@@ -105,7 +105,7 @@ class OptionalReasonSerializer(serializers.Serializer):
 
 
 class MemoryChangeSerializer(ReasonSerializer):
-    """The fields to change; a field that is left out stays as it is."""
+    """The fields to change. Fields that are left out stay as they are."""
 
     text = StrictCharField(required=False, min_length=1, max_length=MAX_TEXT_CHARS)
     metadata = MetadataField(required=False, help_text="Takes the place of all that is there")
@@ -122,7 +122,7 @@ class MemoryChangeSerializer(ReasonSerializer):
 
 
 class RestoreSerializer(ReasonSerializer):
-    """A restoration; without a version, from the archive."""
+    """A restoration: from the archive, or to an earlier version."""
 
     version_id = serializers.UUIDField(
         required=False, allow_null=True, default=None, help_text="Say again what it said in this version of its history"
@@ -147,7 +147,7 @@ class RestoreSerializer(ReasonSerializer):
 
 
 class SupersedeSerializer(ReasonSerializer):
-    """The memory that holds instead: an existing one, or a text that becomes one."""
+    """The memory that replaces this one: an existing memory, or a text that becomes one."""
 
     by = serializers.UUIDField(required=False, allow_null=True, default=None, help_text="Id of the newer memory")
     text = StrictCharField(
@@ -172,7 +172,7 @@ class SupersedeSerializer(ReasonSerializer):
 
 
 class FeedbackSerializer(serializers.Serializer):
-    """An opinion; it replaces the former one of the same key."""
+    """An opinion on a memory. It replaces the previous one by the same key."""
 
     kind = serializers.ChoiceField(
         Feedback.choices, error_messages={"invalid_choice": "must be one of useful, wrong, outdated."}
@@ -221,7 +221,7 @@ class MemoryListSerializer(serializers.Serializer):
 
 
 class ChangedSerializer(StandingSerializer):
-    """The memory's standing after the change."""
+    """The state of the memory after the change."""
 
     changed = serializers.ListField(child=serializers.CharField(), help_text="Empty: it was so already")
     degraded = DegradedField(
@@ -270,7 +270,7 @@ class LinkSerializer(serializers.Serializer):
 
 
 class RetiredSerializer(serializers.Serializer):
-    """A statement of the memory that no longer holds: it is not searched and not returned."""
+    """A statement of the memory that no longer holds, so it is neither searched nor returned."""
 
     start = serializers.IntegerField()
     end = serializers.IntegerField()

@@ -11,7 +11,7 @@ from memory.enums import AuditEvent, JobPriority, PackSection, SummaryTrigger
 
 
 class ListingSerializer(serializers.Serializer):
-    """Query parameters of the listings; an empty one narrows nothing."""
+    """Query parameters of the lists. Empty ones do not narrow them."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
@@ -39,7 +39,7 @@ class QueueSerializer(serializers.Serializer):
 
 
 class TriggerDetailsSerializer(serializers.Serializer):
-    """The sources of a summary, as far as they are known for its kind."""
+    """The sources of a summary, as far as its kind records them."""
 
     open_fields = True
     source = serializers.CharField(required=False)  # type: ignore[assignment]
@@ -135,7 +135,7 @@ class CondensationListSerializer(serializers.Serializer):
 
 @extend_schema_field({"anyOf": [{"$ref": "#/components/schemas/ContextPack"}, {"type": "object"}]})
 class KeptPackField(serializers.Field):
-    """Represents a stored pack as it was returned; packs of earlier versions have fewer fields."""
+    """A stored pack as it was returned. Packs of earlier versions have fewer fields."""
 
     def to_representation(self, value: Any) -> Any:
         return value

@@ -8,7 +8,7 @@ from memory.enums import CutReason, PackSection, Role
 
 
 class RetiredSpansField(serializers.ListField):
-    """[start, end) in characters of parts of a memory that hold no longer."""
+    """Parts of a memory that no longer hold, as [start, end) in characters."""
 
     def __init__(self, **options: Any) -> None:
         span = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
@@ -16,7 +16,7 @@ class RetiredSpansField(serializers.ListField):
 
 
 class LaterSerializer(serializers.Serializer):
-    """What a newer memory says in the place of words of this one."""
+    """The text with which a newer memory replaces words of this one."""
 
     memory_id = serializers.UUIDField(help_text="The newer memory")
     words = serializers.CharField(help_text="Those of the hit's `text`")
@@ -25,7 +25,7 @@ class LaterSerializer(serializers.Serializer):
 
 
 class HitMetadataSerializer(serializers.Serializer):
-    """The client's own metadata (`document`: of a document's chunk), and these."""
+    """The client's own metadata (with `document` for a document's chunk), and these fields."""
 
     open_fields = True
     role = serializers.ChoiceField(choices=Role.choices)
@@ -51,7 +51,7 @@ class CubeOfHitSerializer(serializers.Serializer):
 
 
 class WhoseFields(serializers.Serializer):
-    """Whose a memory is, where a question names `cubes`."""
+    """The origin of a memory, if a question names `cubes`."""
 
     namespace = serializers.CharField(required=False, help_text="Where it is from, if `cubes` were named")
     cube = CubeOfHitSerializer(required=False, allow_null=True, help_text="Whose it is; null: a namespace's, no cube's")
@@ -71,7 +71,7 @@ class ChunkSerializer(WhoseFields):
 
 
 class ToldSerializer(serializers.Serializer):
-    """A memory as it is told: in the window, or with every question."""
+    """A memory as it is given to the reader, either in the window or with every question."""
 
     memory_id = serializers.UUIDField()
     role = serializers.ChoiceField(choices=Role.choices)
@@ -130,7 +130,7 @@ class ManifestSectionSerializer(serializers.Serializer):
 
 
 class ManifestSerializer(serializers.Serializer):
-    """The account of which item the text holds, and why not the rest."""
+    """An account of the items that the text holds, and of why others were left out."""
 
     tokenizer = serializers.CharField()
     max_tokens = serializers.IntegerField(allow_null=True, help_text="null: no limit")
@@ -139,7 +139,7 @@ class ManifestSerializer(serializers.Serializer):
 
 
 class ContextPackSerializer(serializers.Serializer):
-    """All that was found; `text` is for the agent's prompt, `manifest` says what of it the text holds."""
+    """Everything that was found. `text` is for the agent's prompt; `manifest` says which items it holds."""
 
     schema = serializers.CharField(help_text="memos.context_pack.v1")
     namespace = serializers.CharField()

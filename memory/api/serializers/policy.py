@@ -27,7 +27,7 @@ def _schema_of(knob: Knob) -> dict[str, Any]:
 
 
 def _policy_schema() -> dict[str, Any]:
-    """The JSON schema of nested values, none of which must be given."""
+    """Return the JSON schema of a policy's nested values, all of which are optional."""
     root: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
     for knob in KNOBS:
         *path, last = knob.key.split(".")
@@ -42,7 +42,7 @@ def _policy_schema() -> dict[str, Any]:
 
 @extend_schema_field(_policy_schema())
 class PolicyField(serializers.Field):
-    """Nested values of a policy; which of them are right, the service says."""
+    """The nested values of a policy. The service validates them."""
 
     default_error_messages = {"invalid": "must be an object.", "required": "is missing."}
 
@@ -56,7 +56,7 @@ class PolicyField(serializers.Field):
 
 
 class PolicyReadSerializer(serializers.Serializer):
-    """Query parameters of reading."""
+    """Query parameters of a policy."""
 
     namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
     version = serializers.IntegerField(
@@ -69,7 +69,7 @@ class PolicyReadSerializer(serializers.Serializer):
 
 
 class PolicyPutSerializer(serializers.Serializer):
-    """All that the namespace sets itself: what is left out comes from the environment or the default again."""
+    """All values that the namespace sets itself. Those left out fall back to the environment or the default."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     policy = PolicyField()
@@ -79,7 +79,7 @@ class PolicyPutSerializer(serializers.Serializer):
 
 
 class PolicyPreviewSerializer(serializers.Serializer):
-    """A change that is only tried."""
+    """A change of the policy to try out. Nothing is stored."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     policy = PolicyField()
@@ -87,7 +87,7 @@ class PolicyPreviewSerializer(serializers.Serializer):
 
 @extend_schema_field({"type": ["boolean", "number", "string"]})
 class PolicyScalarField(serializers.Field):
-    """One value of a policy, as it is in force."""
+    """A value of the policy in force."""
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -156,7 +156,7 @@ class PolicyPreviewedSerializer(serializers.Serializer):
 
 
 class ExemptionSerializer(serializers.Serializer):
-    """Exempts memories from the policy: give legal_hold, expires_at or both."""
+    """Memories to exempt from the policy by a legal hold, an expiry date, or both."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     memory_ids = serializers.ListField(

@@ -25,7 +25,7 @@ ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.r
 
 
 class QuestionFields(serializers.Serializer):
-    """Declares the fields of every question to a namespace's memory."""
+    """The fields of every question to a namespace's memory."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
@@ -46,7 +46,7 @@ class QuestionFields(serializers.Serializer):
 
 
 class RetrievalFields(QuestionFields):
-    """A question that is to be answered."""
+    """A question for which memories are retrieved."""
 
     dry_run = StrictBooleanField(required=False, default=False, help_text="Answer, but store and count nothing")
     explain = StrictBooleanField(
@@ -63,7 +63,7 @@ class RetrievalFields(QuestionFields):
 
 
 class CubesField(serializers.ListField):
-    """Takes the ids of cubes that are searched in addition to a namespace."""
+    """The ids of cubes to search in addition to a namespace."""
 
     default_error_messages = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} cubes."}
 

@@ -27,7 +27,7 @@ MAX_TOP_K = 50
     }
 )
 class ComparedValueField(serializers.Field):
-    """What a metadata condition compares with. The filter that it becomes judges it."""
+    """The value that a metadata condition compares with. It is validated as part of the filter that is made from it."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
@@ -42,7 +42,7 @@ class MetadataComparisonSerializer(serializers.Serializer):
 
 
 class MetadataConditionSerializer(serializers.Serializer):
-    """Which memories are searched, as Dify says it."""
+    """The memories to search, in Dify's form."""
 
     logical_operator = serializers.ChoiceField(["and", "or"], required=False, default="and")
     conditions = MetadataComparisonSerializer(many=True)
@@ -56,7 +56,7 @@ class RetrievalSettingSerializer(serializers.Serializer):
 
 
 class RetrievalSerializer(serializers.Serializer):
-    """A question as Dify's External Knowledge API sends it."""
+    """A question in the form of Dify's External Knowledge API."""
 
     knowledge_id = StrictCharField(min_length=1, max_length=128, help_text="The namespace")
     query = StrictCharField(
@@ -66,7 +66,7 @@ class RetrievalSerializer(serializers.Serializer):
     metadata_condition = MetadataConditionSerializer(required=False, allow_null=True, default=None)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Adds `filter`, which says what the metadata condition does."""
+        """Add `filter`, the metadata condition as a filter of MemOS."""
         return {**values, "filter": _filter_of(values["metadata_condition"])}
 
 
@@ -95,7 +95,7 @@ class RecordsSerializer(serializers.Serializer):
 
 
 class KnowledgeErrorSerializer(serializers.Serializer):
-    """As Dify's External Knowledge API has it, beside the error that every route has."""
+    """An error in the form of Dify's External Knowledge API, together with the error that every route has."""
 
     error_code = serializers.IntegerField(
         required=False,

@@ -14,7 +14,7 @@ from memory.api.serializers.query import ANSWERABLE_HELP, CubesField, RetrievalF
 
 
 class SearchSerializer(RetrievalFields):
-    """A question to a namespace's memory, of no session."""
+    """A question to a namespace's memory, outside of any session."""
 
 
 class SearchAcrossSerializer(RetrievalFields):
@@ -51,7 +51,7 @@ MAX_QUESTIONS = 50
 
 
 class BatchQuestionSerializer(RetrievalFields):
-    """A question of a batch. What it leaves out is taken from `defaults`."""
+    """A question of a batch. Fields that are left out are taken from `defaults`."""
 
     namespace = StrictCharField(
         required=False, min_length=1, max_length=128, help_text="Needed where `defaults` has none"
@@ -59,13 +59,13 @@ class BatchQuestionSerializer(RetrievalFields):
 
 
 class SearchDefaultsSerializer(BatchQuestionSerializer):
-    """What holds for every question that does not say otherwise."""
+    """Defaults for the questions of a batch."""
 
     query = None  # type: ignore[assignment]
 
 
 class QuestionsField(serializers.ListField):
-    """1 to MAX_QUESTIONS questions as they were sent: each is judged by itself, when it is answered."""
+    """1 to MAX_QUESTIONS questions as they were sent. Each is validated only when it is answered."""
 
     default_error_messages = {
         "not_a_list": "must be a list.",
@@ -89,14 +89,14 @@ class QuestionsSchema(OpenApiSerializerFieldExtension):
 
 
 class SearchBatchSerializer(serializers.Serializer):
-    """Up to 50 questions, each to a namespace of its own."""
+    """Up to 50 questions, each with its own namespace."""
 
     questions = QuestionsField(help_text="Each with the fields of POST /v1/search")
     defaults = SearchDefaultsSerializer(required=False)
 
 
 class SearchOutcomeSerializer(serializers.Serializer):
-    """What POST /v1/search would have answered to the question."""
+    """The answer that POST /v1/search would have given to the question."""
 
     status = serializers.IntegerField(help_text="200, or the status of its error")
     found = FoundSerializer(allow_null=True, help_text="null: there is an error")

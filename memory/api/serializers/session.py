@@ -6,7 +6,7 @@ from memory.api.fields import DegradedField, StrictBooleanField, StrictCharField
 
 
 class ResetSerializer(serializers.Serializer):
-    """Empties a session. Without `confirm` it is refused."""
+    """A session to empty. Without `confirm` the request is refused."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
     session_id = StrictCharField(min_length=1, max_length=128)

@@ -34,7 +34,7 @@ class TrainingExportSerializer(serializers.Serializer):
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> TrainingOptions:
-        """Returns the validated values as services take them; origins in one order, each once."""
+        """Return the validated values in the form that services expect. Origins are sorted and unique."""
         wanted = set(values.get("origins") or TrainingOrigin.values)
         origins = tuple(one for one in TrainingOrigin if one.value in wanted)
         return TrainingOptions(origins, values["min_importance"], values["max_lines"])
@@ -110,7 +110,7 @@ class AdapterTrainingSerializer(serializers.Serializer):
 
     @staticmethod
     def to_options(values: dict[str, Any]) -> AdapterOptions:
-        """Returns the validated values as services take them."""
+        """Return the validated values in the form that services expect."""
         names = ("rank", "epochs", "learning_rate", "batch", "seed")
         return AdapterOptions(**{name: values[name] for name in names})
 

@@ -12,7 +12,7 @@ DEFAULT_DAYS = 30
 
 
 class UsageReadSerializer(serializers.Serializer):
-    """Query parameters; an empty one narrows nothing."""
+    """Query parameters. Empty ones do not narrow the result."""
 
     to = serializers.DateField(required=False, help_text="Last UTC day; by default today")
     group = serializers.CharField(
@@ -27,7 +27,7 @@ class UsageReadSerializer(serializers.Serializer):
     )
 
     def get_fields(self) -> dict[str, serializers.Field]:
-        """With `from`, which is no name in Python."""
+        """Add the field `from`, which is a keyword in Python."""
         first = serializers.DateField(
             required=False, help_text=f"First UTC day; by default {DEFAULT_DAYS - 1} days before `to`"
         )
@@ -49,7 +49,7 @@ class UsageReadSerializer(serializers.Serializer):
 
 
 class UsageTotalSerializer(serializers.Serializer):
-    """Calls that agree in the groups that were asked for; other groups are absent. null: of no key or namespace."""
+    """Calls of models, summed by the requested groups; other groups are absent. null: without a key or namespace."""
 
     day = serializers.DateField(required=False)
     key = serializers.CharField(required=False, allow_null=True, help_text="`key:` and its prefix")

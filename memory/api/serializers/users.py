@@ -38,7 +38,7 @@ class UserCreateSerializer(serializers.Serializer):
 
 
 class UserChangeSerializer(serializers.Serializer):
-    """What is to be different; what is left out stays."""
+    """The user's new values. Fields that are left out stay as they are."""
 
     name = StrictCharField(required=False, min_length=1, max_length=MAX_NAME_CHARS)
     display_name = StrictCharField(required=False, allow_blank=True, max_length=MAX_NAME_CHARS)
@@ -50,7 +50,7 @@ class UserChangeSerializer(serializers.Serializer):
 
 
 class UserListingSerializer(serializers.Serializer):
-    """Query parameters of the listing; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     name = serializers.CharField(
@@ -82,7 +82,7 @@ class UserListSerializer(serializers.Serializer):
 
 
 class UserEraseSerializer(serializers.Serializer):
-    """To forget a user for good."""
+    """A request to erase a user for good."""
 
     reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Kept on the receipts")
     confirm = StrictCharField(
@@ -97,7 +97,7 @@ class UserEraseSerializer(serializers.Serializer):
 
 
 class UserErasurePartSerializer(serializers.Serializer):
-    """What is erased of one namespace; GET /v1/erasures/{id} has the whole receipt."""
+    """The part of an erasure in one namespace. GET /v1/erasures/{id} returns the whole receipt."""
 
     id = serializers.UUIDField(allow_null=True, help_text="Of its receipt; null: a dry run")
     namespace = serializers.CharField()
@@ -134,7 +134,7 @@ class ProfileQuerySerializer(serializers.Serializer):
 
 
 class ProfileLineSerializer(serializers.Serializer):
-    """A preference: a memory of the kind `preference`, to be corrected or archived as any other."""
+    """A preference: a memory of the kind `preference`, which can be corrected or archived like any other."""
 
     memory_id = serializers.UUIDField()
     namespace = serializers.CharField()

@@ -41,7 +41,7 @@ class WebhookCreateSerializer(serializers.Serializer):
 
 
 class WebhookChangeSerializer(serializers.Serializer):
-    """What is left out stays as it is."""
+    """The webhook's new values. Fields that are left out stay as they are."""
 
     url = StrictCharField(required=False, min_length=1, max_length=MAX_URL_CHARS)
     types = _types(required=False)
@@ -53,7 +53,7 @@ class WebhookChangeSerializer(serializers.Serializer):
 
 
 class WebhookListingSerializer(serializers.Serializer):
-    """Query parameters of the list; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
@@ -71,7 +71,7 @@ class RotationSerializer(serializers.Serializer):
 
 
 class DeliveryListingSerializer(serializers.Serializer):
-    """Query parameters of the list; an empty one narrows nothing."""
+    """Query parameters of the list. Empty ones do not narrow it."""
 
     state = serializers.ChoiceField(DeliveryState.choices, default="", allow_blank=True)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
@@ -163,7 +163,7 @@ class ReplayedSerializer(serializers.Serializer):
 
 
 class ToldEventSerializer(serializers.Serializer):
-    """What happened, as webhooks and the feed tell it."""
+    """An event, as webhooks and the feed send it."""
 
     id = serializers.UUIDField()
     type = serializers.ChoiceField(EventType.choices)

@@ -10,7 +10,7 @@ from memory.services.recall.why import NO_VECTOR
 
 
 class WhySerializer(QuestionFields):
-    """A question, and a memory that might have answered it."""
+    """A question, and a memory that it might have found."""
 
     memory_id = StrictUUIDField()
 
@@ -34,7 +34,7 @@ class ArmStandingSerializer(serializers.Serializer):
 
 
 class DiagnosisDetailsSerializer(serializers.Serializer):
-    """What belongs to the verdict; the others are absent."""
+    """Details of the verdict. Fields that do not concern it are absent."""
 
     considered = serializers.IntegerField(required=False, help_text="How many candidates there were")
     relevance = serializers.FloatField(required=False, help_text="returned: 0 to 1")

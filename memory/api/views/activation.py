@@ -28,7 +28,7 @@ from memory.types import ListFilter, Scope
 
 
 class ActivationViewSet(MemosViewSet):
-    """What a language model has computed of a cube's prefix, kept in files."""
+    """Caches of what a language model has computed for a cube's prefix, kept in files."""
 
     required_scope = {
         **dict.fromkeys(("list", "retrieve", "download"), AccessScope.READ),
@@ -103,7 +103,7 @@ class ActivationViewSet(MemosViewSet):
         try:
             row, pieces = export.open_file(scope, cache_id=cache_id, now=timezone.now())
             stream = EventStream(pieces, slot)
-            # The file is open when the answer begins: what is dropped meanwhile is sent to its end.
+            # The file is opened before the answer begins, so it is sent to its end even if it is deleted meanwhile.
             stream.advance(pieces)
         except BaseException:
             slot.give_back()
@@ -126,6 +126,6 @@ class ActivationViewSet(MemosViewSet):
         return Response(caches.drop_cache(self._scope(cube_id), cache_id=cache_id, now=timezone.now()))
 
     def _scope(self, cube_id: uuid.UUID) -> Scope:
-        """Raises NotFound."""
+        """Return the scope of the cube. Raises NotFound."""
         cube = find.find_cube(self.access, cube_id)
         return self._note_namespace(find.scope_of(self.access, cube, request_id=self.request_id))

@@ -22,7 +22,7 @@ from memory.types import ListFilter
 
 
 class AdapterViewSet(MemosViewSet):
-    """LoRA adapters that were trained on memories: listed, put to use, taken out of use."""
+    """LoRA adapters trained on memories: training, listing, activating and retiring them."""
 
     required_scope = {
         "create": AccessScope.ADMIN,

@@ -48,15 +48,15 @@ _STREAMED = event_stream_of(
 
 
 class AnsweringViewSet(CubesBeside):
-    """What routes share that answer a question: at once, or as a stream of events."""
+    """The base of views that answer a question, at once or as a stream of events."""
 
     count_requests = staticmethod(count_cubes)
-    # The field that has question and answer remembered, and how a request does without that.
+    # The field that makes the server remember question and answer, and how to do without it.
     remember_field = "remember"
     without_remembering = "leave `remember` out"
 
     def respond_whole(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
-        """The answer; `turns`, the question last, are remembered with it, if there are any."""
+        """Answer the question. If there are `turns`, the question last, they are remembered with the answer."""
         prepared = self._prepare(values, turns, ask)
         if isinstance(prepared, Reply):
             given = prepared
@@ -70,7 +70,7 @@ class AnsweringViewSet(CubesBeside):
     def respond_streaming(
         self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
     ) -> StreamingHttpResponse:
-        """The same, while it is made."""
+        """Answer the question as a stream of events."""
         slot = Slot(self.access.actor)
         try:
             prepared = self._prepare(values, turns, ask)
@@ -81,32 +81,32 @@ class AnsweringViewSet(CubesBeside):
         return respond(self.request._request, self._events(events), slot, write=self.write_event)
 
     def list_said(self, turns: Sequence[NewMemory]) -> Sequence[NewMemory]:
-        """What a model reads as said just now, the question last."""
+        """List the messages for the model, the question last."""
         return turns
 
     def list_beside(self, values: Mapping[str, Any]) -> list[Scope]:
-        """What is searched beside the request's namespace."""
+        """List the scopes to search in addition to the request's namespace."""
         return self.find_beside(values["cubes"], home=values["namespace"])
 
     def write_event(self, number: int, name: str, data: Any) -> bytes:
-        """An event as it is sent."""
+        """Encode an event of the stream."""
         return write_event(number, name, data)
 
     def _prepare(
         self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
     ) -> Reply | tuple[AnswerSources, Exchange | None]:
-        """The reply, where there is one already; else what it is to be made from."""
+        """Return the reply if it was given before, else the sources to make it from."""
         session = values.get("session_id") or session_of_day(ask.now, ask.zone)
-        # Judged also where nothing is to be stored under it.
+        # Validated even if nothing is to be stored under it.
         idempotency = self.idempotency()
         beside = self.list_beside(values)
         scope = self.scope_if_there(values["namespace"])
-        # Before a namespace is made: a request that is refused makes none.
+        # Checked before a namespace is made, so that a refused request makes none.
         terms = choose_terms(scope, values, self.list_said(turns))
         if turns:
             scope = self._writable_scope(values["namespace"])
         if scope is None and beside:
-            # Says that it is not there.
+            # Raises NotFound.
             scope = self.scope(values["namespace"], create=False)
         if scope is None:
             return Reply(no_answer_of_no_namespace(values["namespace"], ask, session=session))
@@ -132,7 +132,7 @@ class AnsweringViewSet(CubesBeside):
         self.request._request.empty_recall = not answered.hits  # type: ignore[attr-defined]
 
     def _events(self, events: Generator[AnswerEvent | Reply]) -> Generator[tuple[str, Any] | None]:
-        """The events of a stream, as names and data."""
+        """Yield the events of a stream as names and data."""
         with closing(events):
             for event in events:
                 match event:
@@ -213,12 +213,15 @@ class AnswerViewSet(AnsweringViewSet):
 
 
 def build_answer_ask(values: Mapping[str, Any], query: str, *, now: datetime) -> Ask:
-    """Returns what is searched for the sake of an answer: it is kept as a pack."""
+    """Return the search for an answer, which stores a pack."""
     return replace(build_ask({**values, "query": query}, now=now), dry_run=False)
 
 
 def choose_terms(scope: Scope | None, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
-    """How the question is to be answered, by the validated fields. Raises InvalidInput where no model can."""
+    """Return how the question is to be answered, from the validated fields.
+
+    Raises InvalidInput for a response_schema without a model.
+    """
     schema = values["response_schema"]
     model = choose_model(values["model"], scope.namespace_id if scope else None)
     if schema is not None and model is None:
@@ -258,7 +261,7 @@ def _sources(found: SourcesFound) -> dict[str, object]:
 
 
 def _whose(owners: Mapping[str, Mapping[str, Any]], memory_id: uuid.UUID) -> dict[str, Any]:
-    """The `namespace` and `cube` of a memory, where several were searched."""
+    """Return the `namespace` and `cube` of a memory, if several were searched."""
     return dict(owners.get(str(memory_id), {}))
 
 

@@ -1,4 +1,4 @@
-"""What every view of a tenant's data shares."""
+"""The base of all views on a tenant's data."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ MAX_IDEMPOTENCY_KEY = 200
 
 
 class _Validators(threading.local):
-    """A serializer of each class for each thread: a new one for each request would copy all its fields, and one for all
-    threads is more than Django REST framework promises to bear."""
+    """Holds an instance of each serializer class for each thread.
+
+    A new instance for each request would copy all its fields, and Django REST framework does not promise that one can
+    be shared by threads.
+    """
 
     def __init__(self) -> None:
         self._made: dict[type[serializers.Serializer], serializers.Serializer] = {}
 
     def of(self, serializer_class: type[serializers.Serializer]) -> serializers.Serializer:
-        """This thread's instance. It keeps nothing of what it has validated."""
+        """Return this thread's instance. It keeps no state between validations."""
         if serializer_class not in self._made:
             self._made[serializer_class] = serializer_class()
         return self._made[serializer_class]
@@ -55,12 +58,13 @@ _validators = _Validators()
 
 
 class MemosViewSet(ViewSet):
-    """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have.
+    """Validates a request, resolves the caller's scope, and calls one service. `required_scope` is the scope a key
+    needs.
 
-    `shared_actions` reach what is shared with the caller in addition to what its key reaches; others do not. A share
-    must be for what the key needs, or for `share_scope`. `tells_stored`: actions that write, and answer what is stored:
-    the key needs the scope to read as well. `takes_unknown_fields`: the view speaks the API of others, whose clients
-    send more than it reads; elsewhere a field that nothing reads is refused.
+    `shared_actions` also reach cubes that are shared with the caller. The share must allow the scope that the key
+    needs, or `share_scope`. Actions in `tells_stored` write and return stored content, so the key needs the scope to
+    read as well. `takes_unknown_fields` is for views that speak another product's API, whose clients send more than is
+    read; elsewhere unknown fields are refused.
     """
 
     request: Request
@@ -71,18 +75,18 @@ class MemosViewSet(ViewSet):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # Those that this request has named; there is a view for each.
+        # The namespaces that this request has named; each request has its own view.
         self._namespace_ids: set[int] = set()
         self._access: Access | None = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
+        """Answer within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
         kwargs = {name: compose_name(value) if isinstance(value, str) else value for name, value in kwargs.items()}
         with within(settings.MEMOS_REQUEST_SECONDS):
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Lets the action reach what is shared with the caller, where it may, once it is known who that is."""
+        """Let actions in `shared_actions` reach the caller's shares, once the caller is authenticated."""
         super().initial(request, *args, **kwargs)
         needed = scope_needed(self)
         if self.action in self.shared_actions and needed is not None:
@@ -93,9 +97,9 @@ class MemosViewSet(ViewSet):
             self._refuse_unknown(request)
 
     def _refuse_unknown(self, request: Request) -> None:
-        """Raises ValidationError for parameters of the query that the route does not read, and a body that it does not.
+        """Raise ValidationError for query parameters that the route does not know, or for a body if it reads none.
 
-        What a body holds is judged with it, in `valid`.
+        Fields of a body are checked in `valid`.
         """
         http = request._request
         has_body = bool(int(http.META.get("CONTENT_LENGTH") or 0)) and http.content_type == "application/json"
@@ -108,33 +112,32 @@ class MemosViewSet(ViewSet):
             raise ValidationError(unknown)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """Adds to `degraded` what the models that were called have to say: a soft budget that is reached."""
+        """Add the warnings of the models that were called, such as a soft budget that is used up, to `degraded`."""
         warnings = caller.current().warnings
         data = getattr(response, "data", None)
         if warnings and isinstance(data, dict) and isinstance(data.get("degraded"), list):
             data["degraded"] = [*data["degraded"], *warnings]
         answer = super().finalize_response(request, response, *args, **kwargs)
         if not isinstance(answer, Response) and not answer.streaming:
-            # As REST framework's own answers have it, for `untie`.
+            # REST framework sets this on its own responses, and `untie` needs it.
             answer.renderer_context = self.get_renderer_context()
         return answer
 
     @property
     def access(self) -> Access:
-        """The authenticated caller."""
+        """Return the authenticated caller."""
         access = self._access or self.request.user
         assert isinstance(access, Access)
         return access
 
     @property
     def request_id(self) -> str:
-        """Names the request in the log and in audit events."""
+        """Return the id of the request in the log and in audit events."""
         return str(getattr(self.request._request, "request_id", ""))
 
     def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
-        """Returns the validated values, with names in one Unicode form. Raises ValidationError, which answers 400 with
-        every field that is wrong."""
-        # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
+        """Return the validated values, with names in NFC. Raises ValidationError with every field that is wrong."""
+        # An empty value would count as absent in a QueryDict; in a plain mapping it is validated.
         plain = data.dict() if isinstance(data, QueryDict) else data
         serializer = _validators.of(serializer_class)
         if takes_default_namespace(serializer):
@@ -151,22 +154,25 @@ class MemosViewSet(ViewSet):
         return values
 
     def add_namespace(self, data: Any) -> Any:
-        """Adds the key's default namespace to a request that names none."""
+        """Add the key's default namespace to a request that names none."""
         if not isinstance(data, Mapping) or "namespace" in data or (name := default_namespace(self.access)) is None:
             return data
         return {**data, "namespace": name}
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
-        """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
+        """Return the caller's scope in `namespace`, which is made with `create` if it is missing. Raises NotFound."""
         return self._note_namespace(scope_for(self.access, name=namespace, request_id=self.request_id, create=create))
 
     def scope_if_there(self, namespace: str) -> Scope | None:
-        """The caller's scope in `namespace`; None when it is not there and the caller reaches all. Raises NotFound."""
+        """Return the caller's scope in `namespace`. Raises NotFound.
+
+        It is None if the namespace does not exist and the caller reaches all namespaces.
+        """
         scope = existing_scope(self.access, name=namespace, request_id=self.request_id)
         return self._note_namespace(scope) if scope else None
 
     def now_in(self, namespace: str | None, asked: tzinfo | None = None) -> datetime:
-        """Returns the present in the zone of the request: the one it asks for, its user's or the namespace's."""
+        """Return the current time in the zone that was asked for, else in that of the user or the namespace."""
         there = existing_scope(self.access, name=namespace) if namespace else None
         zone = find_zone(there.namespace_id if there else None, user_id=self.access.user_id, asked=asked)
         return timezone.now().astimezone(zone)
@@ -174,13 +180,13 @@ class MemosViewSet(ViewSet):
     def _note_namespace(self, scope: Scope) -> Scope:
         self._namespace_ids.add(scope.namespace_id)
         reach.narrow(self._namespace_ids)
-        # For the figures of requests; a batch for several namespaces is none's.
+        # Request metrics use this; a batch for several namespaces is attributed to none.
         only = scope.namespace_id if len(self._namespace_ids) == 1 else 0
         self.request._request.namespace_id = only  # type: ignore[attr-defined]
         return scope
 
     def idempotency(self) -> Idempotency | None:
-        """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""
+        """Return the client's Idempotency-Key with the hash of the request. Raises ValidationError."""
         key = self.request.headers.get("Idempotency-Key")
         if key is None:
             return None
@@ -190,7 +196,7 @@ class MemosViewSet(ViewSet):
         return Idempotency(self.access.actor, key, self.hash_body())
 
     def hash_body(self) -> str:
-        """Of what the client sent, and where to."""
+        """Return the hash of the request's path and body."""
         data = self.request.data
         if isinstance(data, MultiValueDict):
             data = {name: [_name_value(value) for value in data.getlist(name)] for name in data}
@@ -199,7 +205,7 @@ class MemosViewSet(ViewSet):
 
 
 def _list_fields(body: bytes) -> list[str]:
-    """The names in a JSON object that a route was sent which reads no body; of anything else none."""
+    """List the names in the JSON object of a body that the route does not read. Other bodies have none."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -208,7 +214,7 @@ def _list_fields(body: bytes) -> list[str]:
 
 
 def _name_value(value: Any) -> Any:
-    """A field of a form; of a file its name and the hash of its bytes."""
+    """Return a field of a form. For a file it is the name and the hash of its bytes."""
     if not isinstance(value, UploadedFile):
         return value
     digest = hashlib.sha256()

@@ -18,10 +18,10 @@ from memory.services.memories import bulk, read
 
 
 class MemoriesViewSet(MemosViewSet):
-    """The memories of a namespace: listed, and changed by a filter."""
+    """The memories of a namespace: listing them, and changing all that match a filter."""
 
     required_scope = {"list": AccessScope.READ, "partial_update": AccessScope.WRITE, "destroy": AccessScope.WRITE}
-    # What is done to many at once is for those whose memories they are.
+    # Bulk changes are left to the owner of the memories.
     shared_actions = frozenset({"list"})
     bodies_of_delete = ("destroy",)
 
@@ -87,7 +87,7 @@ class MemoriesViewSet(MemosViewSet):
 
 
 class BulkChangeViewSet(MemosViewSet):
-    """Changes of many memories: how far they are, and back."""
+    """Changes of many memories: their progress, and undoing them."""
 
     required_scope = {"retrieve": AccessScope.READ, "undo": AccessScope.WRITE}
     tells_stored = frozenset({"undo"})

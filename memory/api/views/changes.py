@@ -20,7 +20,7 @@ from memory.types import Scope
 
 
 class ChangeViewSet(MemosViewSet):
-    """What happened in a namespace, for those who ask instead of being told."""
+    """The events of a namespace, for clients that poll instead of using webhooks."""
 
     required_scope = AccessScope.READ
 
@@ -49,9 +49,9 @@ class ChangeViewSet(MemosViewSet):
         )
 
     def _wait(self, scope: Scope, after: Place, types: list[str], *, limit: int, seconds: int) -> EventPage:
-        """The first page with an event, or the one at the end of the time. Raises TooManyStreams.
+        """Return the first page with an event, or the page at the end of the time. Raises TooManyStreams.
 
-        No connection to the database is held meanwhile.
+        It keeps no database connection while it waits.
         """
         slot, ends = Slot(self.access.actor), time.monotonic() + seconds
         page = EventPage([], after, has_more=False)

@@ -17,7 +17,7 @@ from memory.types import NewMemory, session_of_day
 
 
 class ChatViewSet(AnsweringViewSet):
-    """Answers what is said in a session from the memories, and remembers both."""
+    """Answers a message of a session from the memories, and remembers both."""
 
     required_scope = AccessScope.WRITE
     shared_actions = frozenset({"create", "stream"})

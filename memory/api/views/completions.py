@@ -65,7 +65,7 @@ HEADERS = [
 
 
 def answers_of_models(error: type[Serializer]) -> dict[Any, Any]:
-    """Describes what a route answers that passes a model's answer on, for the OpenAPI document."""
+    """Return the OpenAPI responses of a route that passes on a model's answer."""
     return {
         (200, "application/json"): OpenApiTypes.OBJECT,
         (200, "text/event-stream"): OpenApiTypes.STR,
@@ -76,7 +76,7 @@ def answers_of_models(error: type[Serializer]) -> dict[Any, Any]:
 
 
 class OpenAIViewSet(CubesBeside):
-    """Answers as OpenAI's API does, errors too."""
+    """The base of views that answer and report errors as OpenAI's API does."""
 
     error_serializer: type[Serializer] = OpenAIErrorSerializer
     takes_unknown_fields = True
@@ -87,13 +87,13 @@ class OpenAIViewSet(CubesBeside):
 
 @extend_schema(tags=[OPENAI.name])
 class ChatCompletionViewSet(OpenAIViewSet):
-    """Chat completions of OpenAI's API, with a memory."""
+    """OpenAI's chat completions, with a memory."""
 
     required_scope = AccessScope.WRITE
 
     @staticmethod
     def count_requests(request: Request) -> int:
-        """Against the key's limit each cube counts."""
+        """Count each cube as a request in rate limits."""
         metadata = request.data.get("metadata") if isinstance(request.data, Mapping) else None
         listed = _list_cubes(request, metadata if isinstance(metadata, Mapping) else {})
         return min(MAX_CUBES, max(1, len(listed))) if isinstance(listed, list) else 1
@@ -118,8 +118,9 @@ class ChatCompletionViewSet(OpenAIViewSet):
         return HttpResponse(answer.content, content_type=answer.content_type, headers=context)
 
     def read_completion(self, request: Request, data: Any, *, is_aside: bool = False) -> ChatCompletion:
-        """Reads the completion that `data` asks for, with its memory, in the namespace and session that the request
-        names. `is_aside` as of `ChatTurn`.
+        """Read the completion that `data` asks for, and recall memories in the request's namespace and session.
+
+        `is_aside` has the meaning that it has in `ChatTurn`.
         """
         values = self.valid(ChatCompletionSerializer, data)
         if not self.access.may(AccessScope.READ):
@@ -129,7 +130,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         session = _name_session(request, values, self.access.actor)
         beside = self.find_beside(_read_cubes(request, values["metadata"] or {}), home=namespace)
         there = self.scope_if_there(namespace)
-        # Before a namespace is made: a request that is refused makes none.
+        # Checked before a namespace is made, so that a refused request makes none.
         model = choose_model(values["model"], there.namespace_id if there else None)
         scope = there or self.scope(namespace)
         clock = partial(timezone.localtime, timezone=now.tzinfo)
@@ -139,7 +140,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         return ChatCompletion(turn, _strip_own_metadata(data), model, given)
 
     def name_namespace(self, request: Request, values: Mapping[str, Any]) -> str:
-        """Returns the namespace that the request names, else the key's default. Raises ValidationError."""
+        """Return the namespace that the request names, else the key's default. Raises ValidationError."""
         named = read_name(request, NAMESPACE_HEADER, values["metadata"] or {}, NAMESPACE)
         return named or default_namespace(self.access) or _missing_namespace()
 
@@ -150,7 +151,7 @@ def _name_session(request: Request, values: Mapping[str, Any], actor: str) -> st
 
 
 def read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
-    """Reads a name from the header, else from the metadata; None if neither has it. Raises ValidationError."""
+    """Read a name from the header, else from the metadata. Returns None if neither has it. Raises ValidationError."""
     place, name = (header, _decode(request.headers[header])) if header in request.headers else (
         f"metadata.{field}", metadata.get(field)
     )  # fmt: skip
@@ -162,7 +163,7 @@ def read_name(request: Request, header: str, metadata: Mapping[str, Any], field:
 
 
 def _decode(header: str) -> str:
-    """Returns a header in UTF-8, which arrives as Latin-1; others as they are."""
+    """Decode a header in UTF-8, which Django reads as Latin-1. Other headers are returned unchanged."""
     try:
         return header.encode("latin-1").decode()
     except UnicodeError:
@@ -170,7 +171,7 @@ def _decode(header: str) -> str:
 
 
 def _list_cubes(request: Request, metadata: Mapping[str, Any]) -> Any:
-    """The cubes as the request names them: a list, if it is one."""
+    """Return the cubes as the request names them. The value is not validated and may be no list."""
     named = request.headers.get(CUBES_HEADER, metadata.get(CUBES))
     return [part.strip() for part in named.split(",") if part.strip()] if isinstance(named, str) else named
 
@@ -187,8 +188,7 @@ def _read_cubes(request: Request, metadata: Mapping[str, Any]) -> list[uuid.UUID
 
 
 def _session_of(user: str | None, messages: Sequence[Message], actor: str) -> str:
-    """Returns the session of the user; without one, that of the conversation, which the actor and its first messages
-    tell apart from others."""
+    """Return the session of the user, else one made from a hash of the actor and the conversation's first messages."""
     if not user:
         return f"chat:{hash_beginning(messages, actor)}"
     name = compose_name(f"user:{user}")
@@ -201,7 +201,7 @@ def _missing_namespace() -> str:
 
 
 def _strip_own_metadata(data: Any) -> dict[str, Any]:
-    """The request without what is meant for MemOS alone."""
+    """Return the request without the metadata that is meant for MemOS only."""
     metadata = data.get("metadata")
     own = (NAMESPACE, SESSION, CUBES)
     if not isinstance(metadata, Mapping) or not set(own) & set(metadata):
@@ -212,10 +212,10 @@ def _strip_own_metadata(data: Any) -> dict[str, Any]:
 
 
 def context_header(asked: ChatCompletion) -> dict[str, str]:
-    """Returns the header that says what the model was given."""
+    """Return the header that says which context the model was given."""
     return {CONTEXT_HEADER: _to_header(context_of(asked))}
 
 
 def _to_header(value: Any) -> str:
-    """Writes a value as JSON in ASCII, as a header wants it."""
+    """Encode a value as JSON in ASCII for use in a header."""
     return json.dumps(value, separators=(",", ":"))

@@ -36,7 +36,7 @@ _MEDIA_TYPE = "application/zip"
 
 
 class CubeFileViewSet(MemosViewSet):
-    """Cubes as files: a dump is written and a file loaded by a job each."""
+    """Cubes as files. A job writes each dump and loads each file."""
 
     required_scope = {
         **dict.fromkeys(("dump", "list", "retrieve", "content"), AccessScope.READ),
@@ -84,7 +84,7 @@ class CubeFileViewSet(MemosViewSet):
         if scope is None and upload.upload_id is None:
             row = requests.start_load_into_new(lambda: self.scope(name), upload, options=options, **asked)
         else:
-            # What is not there has no uploads.
+            # A namespace that does not exist has no uploads.
             scope = scope or Scope(0, name, self.access.actor)
             row = requests.start_load(scope, upload, options=options, **asked)
         return Response(requests.to_dict(row))
@@ -162,7 +162,7 @@ class CubeFileViewSet(MemosViewSet):
 
 
 def _hold_no_connection(pieces: Iterator[bytes]) -> Generator[bytes]:
-    """The pieces; while a client reads one, this thread holds no connection to the database."""
+    """Yield the pieces, without holding a database connection while the client reads one."""
     for piece in pieces:
         give_connection_back()
         yield piece

@@ -29,7 +29,7 @@ _UNGOVERNED = {"policy_version": None, "policy": None, "models": None}
 
 
 class CubeViewSet(MemosViewSet):
-    """A namespace's memories as a thing that has a name and an owner, and is shared."""
+    """Cubes: the memories of a namespace with a name and an owner, which can be shared."""
 
     required_scope = {
         **dict.fromkeys(("list", "retrieve"), AccessScope.READ),

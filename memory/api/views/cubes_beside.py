@@ -1,4 +1,4 @@
-"""Cubes that a question names beside its namespace: its own, and those that are shared with whose key it is."""
+"""Finds the cubes that a question names besides its namespace: the key's own, and those shared with its owner."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from memory.types import Access, Scope
 
 
 def count_cubes(request: Request) -> int:
-    """As how many requests one that names `cubes` counts: each is searched."""
+    """Return how many requests this one counts for in rate limits, because each cube is searched."""
     cubes = request.data.get("cubes") if isinstance(request.data, Mapping) else None
     return min(MAX_CUBES, max(1, len(cubes))) if isinstance(cubes, list) else 1
 
 
 class CubesBeside(MemosViewSet):
-    """A view whose questions may span cubes; what they write goes into their own namespace alone."""
+    """The base of views whose questions may span cubes. They write only to the question's own namespace."""
 
     def find_beside(self, cube_ids: Sequence[uuid.UUID], *, home: str) -> list[Scope]:
-        """The cubes that are searched beside the namespace `home`, in which the question is asked.
+        """Return the scopes of the cubes to search in addition to the namespace `home`, in which the question is asked.
 
-        Shares are looked up with each request. Call it before the namespace is named: it needs the reach of the key,
-        which is the namespace alone from then on. So what models cost is put down to it, and nothing else is written
-        to. Raises NotFound for a cube that the key may not read.
+        Call this before `scope`, which narrows the request's reach to the namespace. Model usage is then attributed to
+        that namespace, and nothing else can be written to. Shares are read with each request. Raises NotFound for a
+        cube that the key may not read.
         """
         if not cube_ids:
             return []

@@ -35,12 +35,12 @@ from memory.enums import AccessScope
 from memory.services.ingestion import document_listing, documents, file_listing, files
 from memory.types import ListFilter
 
-# The serializers have it to check it; it is no parameter of the query.
+# The serializers validate it, but it is not a query parameter.
 _IN_THE_PATH = OpenApiParameter("document_id", location=OpenApiParameter.QUERY, exclude=True)
 
 
 class DocumentViewSet(MemosViewSet):
-    """Long texts, kept as chunks that are memories."""
+    """Documents: long texts, kept as chunks that are memories."""
 
     required_scope = {
         "create": AccessScope.WRITE,
@@ -51,7 +51,7 @@ class DocumentViewSet(MemosViewSet):
     }
     tells_stored = frozenset({"reparse"})
     parser_classes = [StrictJSONParser, MultiPartParser]
-    # A document is deleted for good: by those whose it is.
+    # Documents are deleted for good, so only their owner may do it.
     shared_actions = frozenset({"create", "list", "retrieve"})
 
     @extend_schema(
@@ -140,10 +140,10 @@ class DocumentViewSet(MemosViewSet):
 
 
 class DocumentFileViewSet(MemosViewSet):
-    """Files that documents are read from: how far each is, and what came of it."""
+    """Files that documents are parsed from: the progress of each, and its outcome."""
 
     required_scope = {"list": AccessScope.READ, "retrieve": AccessScope.READ}
-    # Who may give a file is told what came of it; who may only read the documents is not told of refused ones.
+    # A key that may add files sees their outcome. One that may only read must not learn about refused files.
     shared_actions = frozenset({"list", "retrieve"})
     share_scope = AccessScope.WRITE
 

@@ -19,7 +19,7 @@ from memory.text.tokens import count_tokens
 
 @extend_schema(tags=[OPENAI.name])
 class EmbeddingViewSet(OpenAIViewSet):
-    """Embeddings as OpenAI's API has them, by the model that search uses."""
+    """OpenAI's embeddings API, served by the model that search uses."""
 
     required_scope = AccessScope.READ
 
@@ -32,7 +32,7 @@ class EmbeddingViewSet(OpenAIViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(EmbeddingRequestSerializer, request.data)
-        # The namespace pays for a model over the network.
+        # Calls of a remote model are attributed to the namespace.
         if namespace := read_name(request, NAMESPACE_HEADER, {}, NAMESPACE) or default_namespace(self.access):
             self.scope_if_there(namespace)
         texts = values["input"]

@@ -25,7 +25,7 @@ from memory.services.entities import curate, listing
 
 
 class EntityViewSet(MemosViewSet):
-    """Who and what memories speak of, and what is said between them."""
+    """The people and things that memories mention, and the relations between them."""
 
     required_scope = {
         "list": AccessScope.READ,

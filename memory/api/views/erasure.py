@@ -22,7 +22,7 @@ from memory.types import ListFilter
 
 
 class ErasureViewSet(MemosViewSet):
-    """Forgets memories for good, in the background, and shows the receipts."""
+    """Erases memories for good, in the background, and returns the receipts."""
 
     required_scope = AccessScope.ADMIN
 

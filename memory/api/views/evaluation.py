@@ -25,7 +25,7 @@ from memory.types import ListFilter
 
 
 class EvaluationViewSet(MemosViewSet):
-    """Measures retrieval in the background, and shows and compares what was measured."""
+    """Measures retrieval in the background, and lists and compares the results."""
 
     required_scope = {
         "create": AccessScope.ADMIN,

@@ -32,12 +32,12 @@ _COLUMNS = (
 )  # fmt: skip
 _MEDIA_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "pam": "application/json"}
 _ENDINGS = {"pam": "pam.json"}
-# Both a header of gzip and its end, as zlib names them.
+# Makes zlib write gzip's header and trailer.
 _GZIP = zlib.MAX_WBITS | 16
 
 
 class MemoryExportViewSet(MemosViewSet):
-    """All memories of a namespace as a file."""
+    """Exports all memories of a namespace as a file."""
 
     required_scope = AccessScope.READ
 
@@ -65,7 +65,7 @@ class MemoryExportViewSet(MemosViewSet):
             write = _WRITERS.get(values["format"]) or partial(write_store, namespace=scope.namespace, now=now)
             pieces = _write_pieces(pages, write, compress=_accepts_gzip(request))
             stream = EventStream(pieces, slot)
-            # What is wrong with the request is known when the first page was read.
+            # Reading the first page here reports errors of the request before the answer begins.
             stream.advance(pieces)
         except BaseException:
             slot.give_back()
@@ -84,7 +84,7 @@ class MemoryExportViewSet(MemosViewSet):
 def _write_pieces(
     pages: Iterator[Page], write: Callable[[Iterable[Page]], Iterator[bytes]], *, compress: bool
 ) -> Generator[bytes]:
-    """The file in pieces: the first is empty, and there when the first page was read."""
+    """Yield the file in pieces. The first one is empty and comes as soon as the first page was read."""
     read = _hold_no_connection(pages)
     first = next(read)
     yield b""
@@ -99,7 +99,7 @@ def _write_pieces(
 
 
 def _say_if_broken_off(written: Iterator[bytes], last: bytes) -> Iterator[bytes]:
-    """Ends a file that broke off with a `last` line that says so: the connection ends as it does after a whole one."""
+    """End a file that broke off with a `last` line that says so, because the connection closes as after a whole one."""
     try:
         yield from written
     except Exception:
@@ -110,7 +110,7 @@ def _say_if_broken_off(written: Iterator[bytes], last: bytes) -> Iterator[bytes]
 
 
 def _hold_no_connection(pages: Iterator[Page]) -> Iterator[Page]:
-    """The pages; while a client reads one, this thread holds no connection to the database."""
+    """Yield the pages, without holding a database connection while the client reads one."""
     for page in pages:
         give_connection_back()
         yield page
@@ -146,7 +146,7 @@ def _accepts_gzip(request: Request) -> bool:
 
 
 _WRITERS = {"jsonl": _write_jsonl, "csv": _write_csv}
-# JSON in one piece shows by itself that it is not whole, and so does what is compressed.
+# Formats not listed here are visibly incomplete when cut off: JSON in one piece, and compressed files.
 _MESSAGE = "The export broke off here and is not whole. Ask for it again."
 _BROKEN_OFF: dict[Any, bytes] = {
     _write_jsonl: encode({"error": {"code": ErrorCode.INTERNAL_ERROR, "message": _MESSAGE}}) + b"\n",

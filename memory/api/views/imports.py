@@ -25,7 +25,7 @@ from memory.types import ListFilter, Scope
 
 
 class ImportViewSet(MemosViewSet):
-    """What other programs exported, taken in by a job."""
+    """Imports exports of other programs, each in a job."""
 
     required_scope = {
         "create": AccessScope.WRITE,
@@ -50,7 +50,7 @@ class ImportViewSet(MemosViewSet):
         upload, now, idempotency = serializer.to_upload(values), timezone.now(), self.idempotency()
         name, actor = values["namespace"], self.access.actor
         there = self.scope_if_there(name)
-        # What is not there yet has the policy that a new namespace has, and no uploads.
+        # A namespace that does not exist yet has the default policy and no uploads.
         scope = there or Scope(0, name, actor)
         if values["preview"]:
             return Response(requests.preview_import(scope, upload, now=now))

@@ -24,7 +24,7 @@ from memory.types import NewMemory, Scope
 
 
 class IngestViewSet(MemosViewSet):
-    """Takes in what was said and done."""
+    """Stores turns and messages as memories."""
 
     required_scope = AccessScope.WRITE
     shared_actions = frozenset({"create", "batch"})
@@ -64,7 +64,7 @@ class IngestViewSet(MemosViewSet):
         return Response({"results": results, "degraded": done.degraded})
 
     def _items(self, namespace: str, told: Told) -> list[tuple[Scope, NewMemory]]:
-        """The turns with their scope. Where there is none, no namespace is made either. Raises NotFound."""
+        """Return the turns with their scope. No namespace is made if there are none. Raises NotFound."""
         if not told.memories:
             self.scope_if_there(namespace)
             return []

@@ -20,7 +20,7 @@ from memory.services.jobs import manage
 
 
 class JobViewSet(MemosViewSet):
-    """Background jobs: what they do, and what becomes of those that failed."""
+    """Background jobs: their state, and replaying or discarding failed ones."""
 
     required_scope = {
         "recent": AccessScope.READ,

@@ -15,7 +15,7 @@ from memory.types import ListFilter
 
 
 class JudgementViewSet(MemosViewSet):
-    """Marks of hits, which make a namespace's own test set."""
+    """Relevance marks for hits, which form a test set of the namespace."""
 
     required_scope = {"create": AccessScope.WRITE, "recent": AccessScope.READ}
 

@@ -37,7 +37,7 @@ WRITE = [IF_MATCH, IDEMPOTENCY_KEY, ETAG]
 
 
 class MemoryViewSet(MemosViewSet):
-    """Memories one by one: look at them, correct them, say what became of them."""
+    """Single memories: reading, correcting and archiving them, and giving feedback."""
 
     required_scope = {
         **dict.fromkeys(("retrieve", "history"), AccessScope.READ),

@@ -1,4 +1,4 @@
-"""The chat models, as OpenAI's clients list them, or as Anthropic's do, which send `anthropic-version`."""
+"""Lists the chat models as OpenAI's API does, or as Anthropic's does for requests with `anthropic-version`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memory.enums import AccessScope
 from memory.services.gateway.models import choose_model, list_models
 
 VERSION_HEADER = "Anthropic-Version"
-# Anthropic's clients take this for a date that is not known.
+# Anthropic's clients read this date as unknown.
 _UNKNOWN_DATE = "1970-01-01T00:00:00Z"
 _VERSION = OpenApiParameter(
     VERSION_HEADER, str, OpenApiParameter.HEADER, description="Sent: the answer has the form of Anthropic's API"
@@ -36,14 +36,14 @@ _VERSION = OpenApiParameter(
 
 @extend_schema(tags=[OPENAI.name])
 class ModelViewSet(OpenAIViewSet):
-    """The chat models that `/v1/chat/completions`, `/v1/responses` and `/v1/messages` take."""
+    """The chat models that `/v1/chat/completions`, `/v1/responses` and `/v1/messages` accept."""
 
     authentication_classes = (AnthropicKeyAuthentication, KeyAuthentication)
     required_scope = AccessScope.READ
     error_serializer = AnthropicErrorSerializer
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
-        """Returns that of the API whose client asks."""
+        """Return the handler of the API whose client sent the request."""
         return anthropic_exception_handler if _is_of_anthropic(self.request) else super().get_exception_handler()
 
     @extend_schema(
@@ -83,7 +83,7 @@ def _is_of_anthropic(request: Request) -> bool:
 
 
 def _list_page(names: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the page behind `after_id`, or the one before `before_id`. Raises ValidationError."""
+    """Return the page after `after_id`, or the one before `before_id`. Raises ValidationError."""
     for field in ("after_id", "before_id"):
         if values[field] and values[field] not in names:
             raise ValidationError({field: "is no model that is listed here."})

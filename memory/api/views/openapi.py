@@ -14,13 +14,13 @@ from rest_framework.response import Response
 
 from memory.api.route_tags import MAKER_OF, ROUTE_TAGS
 
-# drf-spectacular changes what it shares between threads while it makes a document for the first time.
+# drf-spectacular changes state that threads share when it makes its first document.
 _making = threading.Lock()
 _COMPONENT = re.compile(r"#/components/(\w+)/([\w.-]+)")
 
 
 class OpenAPIView(SpectacularJSONAPIView):
-    """Serves the OpenAPI document of our routes, or of routes that speak the API of `maker`."""
+    """Serves the OpenAPI document of MemOS's own routes, or of the routes that speak the API of `maker`."""
 
     maker = ""
 
@@ -46,7 +46,7 @@ class DocsView(SpectacularSwaggerSplitView):
 
 @cache
 def build_document(maker: str = "") -> dict[str, Any]:
-    """Makes the document of our routes, or of routes that speak the API of `maker`, with its components."""
+    """Return the document of MemOS's own routes, or of routes that speak the API of `maker`, with its components."""
     whole = build_whole()
     paths = {
         path: own
@@ -62,7 +62,7 @@ def build_document(maker: str = "") -> dict[str, Any]:
 
 
 def build_whole() -> dict[str, Any]:
-    """Makes one document of every route, once a process."""
+    """Return one document with every route. It is built once in each process."""
     with _making:
         return _build_whole()
 
@@ -78,7 +78,7 @@ def _maker_of(operation: dict[str, Any]) -> str:
 
 
 def _reach_components(components: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
-    """Collects the components that the paths name, directly or through others, and how to sign in."""
+    """Return the components that the paths refer to, directly or through others, and their security schemes."""
     reached: dict[str, dict[str, Any]] = {}
     waiting = _COMPONENT.findall(orjson.dumps(paths).decode())
     while waiting:

@@ -28,7 +28,7 @@ RECENT = 20
 
 
 class OpsViewSet(MemosViewSet):
-    """What MemOS holds and does, for the namespaces that the key reaches."""
+    """Figures and logs of the namespaces that the key reaches."""
 
     required_scope = AccessScope.READ
 

@@ -33,7 +33,7 @@ _ETAG = re.compile(r'(?:W/)?"(\d{1,9})"')
 
 
 class PolicyViewSet(MemosViewSet):
-    """What governs a namespace."""
+    """The policy of a namespace."""
 
     required_scope = {
         "retrieve": AccessScope.READ,
@@ -106,7 +106,7 @@ class PolicyViewSet(MemosViewSet):
 
 
 def _read_if_match(request: Request) -> int | None:
-    """The version that If-Match names. Raises ValidationError."""
+    """Return the version in If-Match. Raises ValidationError."""
     header = request.headers.get("If-Match")
     if header is None or header.strip() == "*":
         return None

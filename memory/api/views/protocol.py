@@ -21,7 +21,7 @@ from memory.services.recall.search import NAMESPACE_UNKNOWN
 
 
 class ProtocolViewSet(MemosViewSet):
-    """The three-tier protocol; a group is a namespace."""
+    """The three-tier protocol. A group is a namespace."""
 
     required_scope = {"ingest": AccessScope.WRITE, "query": AccessScope.READ}
 

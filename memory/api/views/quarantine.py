@@ -22,7 +22,7 @@ from memory.services.ingestion.quarantine import QuarantineFilter, Reviewed
 
 
 class QuarantineViewSet(MemosViewSet):
-    """What the gate kept apart. A key that only reads never sees it: agents are what it is kept from."""
+    """Texts that the gate quarantined. Keys that only read never see them, because agents must not."""
 
     tells_stored = frozenset({"recent", "retrieve"})
     required_scope = {

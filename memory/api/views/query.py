@@ -16,7 +16,7 @@ from memory.types import session_of_day
 
 
 class QueryViewSet(CubesBeside):
-    """Brings back what a question needs."""
+    """Retrieves the memories and the context that a question needs."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})
@@ -34,7 +34,7 @@ class QueryViewSet(CubesBeside):
         ask = build_ask(values, now=self.now_in(values["namespace"], values["timezone"]))
         session = values.get("session_id") or session_of_day(ask.now, ask.zone)
         beside = self.find_beside(values["cubes"], home=values["namespace"])
-        # Beside cubes there is no answer of nothing: the namespace is one of those that are searched.
+        # A search of cubes needs the namespace to exist, because it is one of the searched ones.
         scope = self.scope(values["namespace"], create=False) if beside else self.scope_if_there(values["namespace"])
         if scope is None:
             answer = answer_of_no_namespace(values["namespace"], ask, session=session, max_tokens=values["max_tokens"])
@@ -77,7 +77,7 @@ def _details(answer: QueryAnswer) -> dict[str, object]:
 
 
 def _without_repetition(answer: QueryAnswer) -> dict[str, object]:
-    """The same keys; the pack with its text alone."""
+    """Return the same keys, with empty lists and texts in place of what the pack's text already says."""
     working_memory = {**answer.pack["working_memory"], "l1_window": [], "session_summary": ""}
     retrieval = {**answer.pack["retrieval"], "raw_chunks": []}
     pack = {**answer.pack, "durable": [], "working_memory": working_memory, "retrieval": retrieval}

@@ -18,7 +18,7 @@ from memory.services.recall.search import Ask, search
 
 
 class RetrievalViewSet(MemosViewSet):
-    """Dify's External Knowledge API: a knowledge base is a namespace."""
+    """Dify's External Knowledge API. A knowledge base is a namespace."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})

@@ -33,7 +33,7 @@ from memory.types import Scope
 
 
 class SearchViewSet(MemosViewSet):
-    """Finds memories, and nothing else."""
+    """Finds memories, without a session or a pack."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})
@@ -59,7 +59,7 @@ class SearchViewSet(MemosViewSet):
         return build_ask(values, now=self.now_in(values.get("namespace"), values["timezone"]))
 
     def _search_cubes(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a search of cubes, and of a namespace beside them, answers."""
+        """Return the answer of a search in cubes, and in a namespace if one is named."""
         names = [cube.namespace.name for cube in find_cubes(self.access, values["cubes"])]
         if "namespace" in values and values["namespace"] not in names:
             names.insert(0, values["namespace"])
@@ -81,7 +81,7 @@ class SearchViewSet(MemosViewSet):
 
 
 class SearchBatchViewSet(MemosViewSet):
-    """Answers many questions at once, each as if it came alone."""
+    """Answers many questions at once, each as if it had been sent alone."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})
@@ -109,7 +109,7 @@ class SearchBatchViewSet(MemosViewSet):
 
     @staticmethod
     def count_requests(request: Request) -> int:
-        """Against the key's limit each question counts."""
+        """Count each question as a request in rate limits."""
         data = request.data
         questions = data.get("questions") if isinstance(data, Mapping) else None
         return min(MAX_QUESTIONS, max(1, len(questions))) if isinstance(questions, list) else 1
@@ -132,7 +132,7 @@ class SearchBatchViewSet(MemosViewSet):
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A question that can be answered; of a namespace that is not there, without a scope."""
+    """A valid question. `scope` is None if its namespace does not exist."""
 
     scope: Scope | None
     ask: Ask
@@ -152,7 +152,7 @@ def _body(found: SearchResult, *, dry_run: bool) -> dict[str, Any]:
 
 
 def build_ask(values: Mapping[str, Any], *, now: datetime) -> Ask:
-    """Returns the validated fields that every question has, as the services take them."""
+    """Return the validated fields that every question has, in the form that services expect."""
     return Ask(
         text=values["query"],
         top_k=values["top_k"],

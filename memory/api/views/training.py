@@ -30,7 +30,7 @@ _FILE = OpenApiParameter(
 
 
 class TrainingExportViewSet(MemosViewSet):
-    """Data sets to train models on, made of a namespace's memories, where its policy consents."""
+    """Data sets for training models, made from a namespace's memories if its policy consents."""
 
     required_scope = AccessScope.ADMIN
 
@@ -97,7 +97,7 @@ class TrainingExportViewSet(MemosViewSet):
         kind = "application/json" if file == datasets.MANIFEST else "application/x-ndjson"
         headers = {
             "Content-Disposition": f'attachment; filename="{file}"',
-            # One that is dropped meanwhile is seen to be cut off.
+            # A client sees from the length that a file was cut off because it was deleted meanwhile.
             "Content-Length": str(size),
             "Cache-Control": "no-store",
         }
@@ -105,7 +105,7 @@ class TrainingExportViewSet(MemosViewSet):
 
 
 def _hold_no_connection(pieces: Iterator[bytes]) -> Generator[bytes]:
-    """Yields the pieces; while a client reads one, this thread holds no connection to the database."""
+    """Yield the pieces, without holding a database connection while the client reads one."""
     for piece in pieces:
         give_connection_back()
         yield piece

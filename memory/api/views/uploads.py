@@ -18,7 +18,7 @@ from memory.services.imports import uploads
 
 
 class UploadViewSet(MemosViewSet):
-    """Files that are too large for one request. Whoever began an upload may send its parts and use it."""
+    """Files that are too large for one request. Only the caller who began an upload may send its parts and use it."""
 
     required_scope = dict.fromkeys(("create", "retrieve", "destroy"), AccessScope.WRITE)
     parser_classes = [StrictJSONParser]
@@ -52,7 +52,7 @@ class UploadViewSet(MemosViewSet):
 
 
 class UploadPartViewSet(MemosViewSet):
-    """The parts of these files."""
+    """The parts of an uploaded file."""
 
     required_scope = {"update": AccessScope.WRITE}
     parser_classes = [BytesParser]

@@ -16,7 +16,7 @@ from memory.services.usage.totals import MAX_FILED, UsageFilter, UsageTotal
 
 
 class UsageViewSet(MemosViewSet):
-    """What calls of models took and cost, for the namespaces that the key reaches."""
+    """Tokens and cost of model calls, for the namespaces that the key reaches."""
 
     required_scope = AccessScope.READ
 

@@ -28,7 +28,7 @@ from memory.services.webhooks import endpoints, log
 
 
 class WebhookViewSet(MemosViewSet):
-    """Addresses that are told of what happens in a namespace, and the log of what they were told."""
+    """Addresses to which the events of a namespace are sent, and the log of deliveries."""
 
     required_scope = AccessScope.ADMIN
 

@@ -14,7 +14,7 @@ from memory.services.recall.why import why
 
 
 class WhyViewSet(MemosViewSet):
-    """Says why a memory did not come back."""
+    """Explains why a memory was not returned."""
 
     required_scope = AccessScope.READ
     shared_actions = frozenset({"create"})

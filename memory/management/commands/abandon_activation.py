@@ -10,7 +10,7 @@ from memory.services.activation.erased import forget_folder
 
 
 class Command(BaseCommand):
-    """Forgets the activation caches of a folder that is gone for good."""
+    """Deletes the records of activation caches whose folder is lost for good."""
 
     help = (
         "Forgets the activation caches of a folder whose disk is lost, so that no erasure waits for its files any "

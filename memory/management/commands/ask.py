@@ -23,7 +23,7 @@ MAX_QUESTION_CHARS = 2_000
 MAX_COLUMNS = 140
 MAX_SPEAKER_COLUMNS = 16
 MAX_LINES = 8
-# A space; or a wide (Chinese) character or a word, with the wide punctuation that may not begin a line.
+# A space, a word, or a wide (Chinese) character, with the wide punctuation that may not begin a line.
 _WIDE = "⺀-鿿豈-\ufaff＀-｠"
 _PIECE = re.compile(rf"\s|(?:[{_WIDE}]|[^\s{_WIDE}]+)[、。〉》」』】，！？；：）]*")
 _ARM_WORDS = {"dense": "meaning", "lexical": "words"}
@@ -78,7 +78,10 @@ class Command(BaseCommand):
 
 
 def _origin(hit: Hit) -> str:
-    """`meaning .62 (#3) + words 11.4 (#1) + people`: each arm's own score and its place there, and what helped."""
+    """Describe where a hit came from: each arm's score and rank, and the signals that helped.
+
+    For example: `meaning .62 (#3) + words 11.4 (#1) + people`.
+    """
     parts = []
     for name, part in hit.candidate.parts.items():
         if name in _ARM_WORDS:
@@ -90,12 +93,12 @@ def _origin(hit: Hit) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` without what would steer the terminal: memories are written by others."""
+    """Replace characters that could control the terminal, because memories come from others."""
     return "".join(character if character == "\n" or character.isprintable() else " " for character in text)
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal `text` fills: two for each wide character."""
+    """Return how many terminal columns `text` fills. Wide characters fill two."""
     return sum(
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text
@@ -115,7 +118,7 @@ def _cut(text: str, columns: int) -> str:
 
 
 def _wrap(text: str, width: int) -> Iterator[str]:
-    """`text` in lines of at most `width` columns; words are kept whole where they fit."""
+    """Break `text` into lines of at most `width` columns, between words where possible."""
     for paragraph in text.splitlines():
         line, used = "", 0
         for piece in _PIECE.findall(paragraph):
@@ -136,7 +139,7 @@ def _wrap(text: str, width: int) -> Iterator[str]:
 
 
 def _find_cut(text: str, width: int) -> int:
-    """How many characters of `text` fit into `width` columns; at least one."""
+    """Return how many characters of `text` fit into `width` columns, but at least one."""
     used = 0
     for position, character in enumerate(text):
         used += _columns(character)

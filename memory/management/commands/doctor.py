@@ -16,7 +16,7 @@ from memory.services.index.recount import recount
 
 class Command(BaseCommand):
     help = "Looks at everything MemOS needs and names the fix of what is wrong. Exits with 1 when a check fails."
-    # What the system checks find is a part of the answer, not a reason to give none.
+    # Faults that the system checks find belong in the report, so they must not prevent the command from running.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

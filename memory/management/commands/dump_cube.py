@@ -43,7 +43,7 @@ class Command(BaseCommand):
         started = time.perf_counter()
         try:
             scope = scope_of_existing(namespace, actor="command:dump_cube")
-            # disable=None: a bar is drawn on a terminal only.
+            # disable=None draws the bar only on a terminal.
             with tqdm(unit="memory", desc=file.name, disable=None) as bar:
 
                 def report(done: int, total: int) -> None:

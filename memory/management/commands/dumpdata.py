@@ -1,4 +1,4 @@
-"""dumpdata as Django has it, but of every row: the default managers are closed to a query that names no namespace."""
+"""Django's dumpdata for all rows. The default managers refuse queries that name no namespace."""
 
 from __future__ import annotations
 

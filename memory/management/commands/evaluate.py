@@ -25,7 +25,7 @@ from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
 
 ACTOR = "command:evaluate"
-# Of the process: the run is worse than the one it was compared with, or hits came from another namespace.
+# Exit status if the run is worse than the one it was compared with, or if hits came from another namespace.
 NOT_GOOD_ENOUGH = 3
 MAX_LABEL_CHARS = 100
 
@@ -107,7 +107,7 @@ class Command(BaseCommand):
         **_: Any,
     ) -> EvaluationRun:
         wanted = Options(top_k, types, groups, arms)
-        # disable=None: a bar is drawn on a terminal only.
+        # disable=None draws the bar only on a terminal.
         with tqdm(unit="question", disable=None) as bar:
 
             def progress(done: int, total: int) -> None:
@@ -151,7 +151,7 @@ class Command(BaseCommand):
             write(_difference(comparison))
 
     def _judge(self, run: EvaluationRun, comparison: Comparison | None) -> None:
-        """Raises CommandError with the exit status when the run is not good enough."""
+        """Raise CommandError with the exit status if the run is not good enough."""
         faults = []
         if foreign := run.metrics["pollution"]["foreign"]:
             faults.append(f"{foreign} hits came from another namespace than the one that was asked.")
@@ -166,7 +166,7 @@ def _compare_runs(access: Any, base: uuid.UUID, run: EvaluationRun, tolerance: f
 
 
 def _table(rows: list[tuple[str, int, dict[str, float]]]) -> str:
-    """Figures in percent, a line each."""
+    """Return a table of the figures in percent, one line each."""
     width = max(len(name) for name, _, _ in rows)
     lines = ["  ".join(["".ljust(width), "questions", *(name.rjust(7) for name in metrics.NAMES)])]
     for name, count, figures in rows:

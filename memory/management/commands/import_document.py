@@ -1,4 +1,4 @@
-"""`manage.py import_document`: reads a file and stores it as a document."""
+"""`manage.py import_document` reads a file and stores it as a document."""
 
 from __future__ import annotations
 

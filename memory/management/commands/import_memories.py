@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
     def _preview(self, file: Path, recognised: Recognised, *, name: str, speaker: str) -> None:
         access = system_access("command:import_memories")
-        # What is not there yet has the policy that a new namespace has.
+        # A namespace that does not exist yet has the default policy.
         scope = existing_scope(access, name=name) or Scope(0, name, access.actor)
         survey = preview(scope, recognised, speaker=speaker, seconds=_PREVIEW_SECONDS)
         self._describe(file, survey)
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         survey = look_over(recognised)
         self._check(file, survey, skip_bad=skip_bad)
         counts, started = ImportCounts(), time.perf_counter()
-        # disable=None: a bar is drawn on a terminal only.
+        # disable=None draws the bar only on a terminal.
         with (
             fill_namespace(system_access("command:import_memories"), name=name) as scope,
             tqdm(total=survey.turns, unit="turn", desc=file.name, disable=None) as bar,

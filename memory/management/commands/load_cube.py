@@ -52,7 +52,7 @@ class Command(BaseCommand):
         )
         access, started = system_access(_ACTOR), time.perf_counter()
         try:
-            # Before the namespace is made.
+            # Read the file's own name first, so that a bad file makes no namespace.
             own = name_in_file(file, options=wanted)
             name = namespace or own
             place = _find_scope(access, name) if dry_run else fill_namespace(access, name=name)
@@ -87,5 +87,5 @@ class Command(BaseCommand):
 
 
 def _find_scope(access: Access, name: str) -> AbstractContextManager[Scope]:
-    """What is not there yet has the policy that a new namespace has."""
+    """Return the scope of the namespace. One that does not exist yet has the default policy."""
     return nullcontext(existing_scope(access, name=name) or Scope(0, name, access.actor))

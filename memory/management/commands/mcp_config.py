@@ -53,7 +53,7 @@ class Command(BaseCommand):
 
 
 def _is_plain(address: str) -> bool:
-    """Tell whether it is an address of HTTP that stands in a shell's line and in quotes as it is."""
+    """Return whether the address is an HTTP URL that needs no quoting in a shell or in JSON."""
     if any(character in address for character in "\"'\\`$ \n") or not address.isprintable():
         return False
     try:

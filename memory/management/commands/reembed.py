@@ -39,7 +39,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{prune_retired()} vectors of former models were deleted.")
 
     def _switch(self, provider: str, model: str) -> None:
-        # disable=None: a bar is drawn on a terminal only.
+        # disable=None draws the bar only on a terminal.
         with tqdm(unit="memory", desc=model, disable=None) as bar:
 
             def progress(done: int, total: int) -> None:

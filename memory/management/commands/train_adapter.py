@@ -48,7 +48,7 @@ class Command(BaseCommand):
     def handle(self, *, namespace: str, activate: bool, **options: Any) -> None:
         try:
             scope = scope_of_existing(namespace, actor=ACTOR)
-            # Before the export: it would be made for nothing.
+            # Checked first, because without the packages the export would be made for nothing.
             if missing := process.find_missing():
                 raise CommandError(missing)
             dataset = self._find_dataset(scope, options["dataset"], options["origins"])

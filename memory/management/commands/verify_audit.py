@@ -11,7 +11,7 @@ from memory.services.audit.verify import SealFault, holds_at, verify
 
 
 def note(value: str) -> tuple[int, str]:
-    """NUMBER:HASH as the command prints it."""
+    """Read NUMBER:HASH as this command prints it."""
     match = re.fullmatch(r"([1-9]\d{0,17}):([0-9a-fA-F]{64})", value)
     if match is None:
         raise ArgumentTypeError(f"{value!r} is not NUMBER:HASH as this command prints it")

@@ -1,4 +1,4 @@
-"""hindsight's core routes: what is kept, what comes back to whom, and what is refused."""
+"""hindsight's core routes: storing, finding, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hindsight's own client, unmodified, against a server of ours: the guide's program."""
+"""hindsight's own client, unmodified, against a MemOS server: the guide's program."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ def ask(client: DjangoClient, method: str, params: dict[str, Any] | None = None)
 
 
 def use(client: DjangoClient, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers."""
+    """Return the result of a tool."""
     return ask(client, "tools/call", {"name": tool, "arguments": arguments})
 
 
 def work(client: DjangoClient, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers that succeeds."""
+    """Return the result of a tool that succeeds."""
     result = use(client, tool, **arguments)
     assert not result["isError"], result["content"]
     return answer_of(result)
@@ -72,7 +72,7 @@ def answer_of(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def converse(url: str, token: str, talk: Callable[[Client], Awaitable[Any]], *, mode: str = "auto") -> Any:
-    """Connects the official client, has `talk` use it, and returns what that returns."""
+    """Connect the official client, have `talk` use it, and return its result."""
 
     async def run() -> Any:
         async with (

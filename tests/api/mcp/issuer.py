@@ -29,7 +29,7 @@ def as_jwk(key: Any, **fields: Any) -> dict[str, Any]:
 
 @dataclass
 class Issuer:
-    """`pages` are answered by path, a number is a status; `asked` are the paths that were asked for."""
+    """A fake issuer. `pages` are answers by path, where a number is a status; `asked` are the requested paths."""
 
     url: str
     pages: dict[str, Any] = field(default_factory=dict)

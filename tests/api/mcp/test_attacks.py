@@ -1,4 +1,4 @@
-"""What somebody tries who has a key, or none, and wants more."""
+"""Attacks of callers with a key, or without one, who try to get more access."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.django_db
 
 ABSENT = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
 READING = "search_memories get_memory list_memories get_context answer".split()
-# What ChatGPT's connectors look for is called by name, and listed for `/mcp?tools=chatgpt`.
+# Tools for ChatGPT's connectors can be called by name, and are listed for `/mcp?tools=chatgpt`.
 CHATGPT = ["search", "fetch"]
 WRITING = "add_memory update_memory delete_memory".split()
 
 
 def error_of(result: dict[str, Any]) -> dict[str, Any]:
-    """The error that a tool's result tells."""
+    """Return the error in a tool's result."""
     assert result["isError"]
     assert "structuredContent" not in result
     [content] = result["content"]

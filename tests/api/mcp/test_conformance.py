@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PACKAGE = Path(__file__).with_name("conformance")
 PROGRAM = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 
-# The suite calls tools, prompts and resources by names that a server made for it has (`test_simple_text`). What MemOS
-# lacks for that reason says so: the tests of `test_protocol.py` and `test_official_client.py` use those that it has.
+# The suite calls tools, prompts and resources of a server made for it (`test_simple_text`). MemOS fails these checks
+# because it lacks those names; `test_protocol.py` and `test_official_client.py` test what it has.
 _NAMES_OF_THE_SUITE = """
     json-schema-2020-12-tool-found prompts-get-embedded-resource prompts-get-simple prompts-get-with-args
     prompts-get-with-image resources-read-binary resources-read-text resources-templates-read tools-call-audio

@@ -77,7 +77,7 @@ def test_who_is_refused_is_told_where_the_metadata_are(client, issuer):
     answer = post(client, *standalone("tools/list"))
 
     assert answer.status_code == 401
-    # As the official client reads it.
+    # The official client parses the header.
     response = httpx2.Response(401, headers={"WWW-Authenticate": answer["WWW-Authenticate"]})
     assert extract_resource_metadata_from_www_auth(response) == f"http://127.0.0.1:8000{METADATA}/mcp"
     assert "invalid_token" not in answer["WWW-Authenticate"]
@@ -192,7 +192,7 @@ def test_what_is_signed_otherwise_is_refused(issuer, alice):
         "x" * 9000,
     ):
         refusal(token)
-    # A key that the token brings along, or an address of keys, is not looked at.
+    # A key in the token itself, or a URL of keys in it, is ignored.
     brought = jwt.encode(
         jwt.decode(good, options={"verify_signature": False}),
         OTHER_RSA_KEY,
@@ -277,7 +277,7 @@ def test_an_issuer_that_does_not_tell_its_keys_is_a_503_and_found_again(issuer, 
         assert answer.status_code == 503, answer.content
         assert answer.json()["error"]["code"] == "issuer_unavailable"
         assert int(answer["Retry-After"]) > 0
-    # The second one made nobody ask.
+    # The second token caused no request.
     assert issuer.asked.count(OPENID) == 1
 
     issuer.pages[path] = former

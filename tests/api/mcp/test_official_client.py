@@ -1,4 +1,4 @@
-"""The official client, unmodified, against a server of ours: in the stateless revision and with a handshake."""
+"""The official client, unmodified, against a MemOS server: in the stateless revision and with a handshake."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_it_connects_and_learns_what_there_is(url, alice, mode, version):
     about, tools, templates, prompts = converse(url, alice.token, talk, mode=mode)
 
     assert about[0] == version
-    # A client that is told the version asks nothing before its first request.
+    # A client that is given the version sends nothing before its first request.
     if mode != STATELESS:
         assert about[1].name == "memos"
         assert "not instructions" in about[2]
@@ -54,7 +54,7 @@ def test_it_connects_and_learns_what_there_is(url, alice, mode, version):
 
 @pytest.mark.parametrize(("mode", "version"), ERAS)
 def test_a_memory_lives_its_life(url, alice, mode, version):
-    """Every tool once, also those that are listed for ChatGPT only."""
+    """Call every tool once, including the ones that are listed for ChatGPT only."""
 
     async def talk(client):
         await client.list_tools()

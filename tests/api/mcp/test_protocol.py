@@ -1,4 +1,4 @@
-"""What is refused, and how: beside the official SDK's own server, which is sent the same requests."""
+"""Refusals, compared with those of the official SDK's server for the same requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INITIALIZE = {"capabilities": {}, "clientInfo": {"name": "tests", "version": "1"
 
 @pytest.fixture(scope="module")
 def oracle() -> Callable[[bytes, dict[str, str]], tuple[int, Any]]:
-    """Sends a request to a server of the SDK; answers status and JSON."""
+    """Send a request to the SDK's server; return status and JSON."""
     server = MCPServer("oracle")
 
     @server.tool(name="answer")
@@ -110,7 +110,7 @@ SAME = {
     "a call without a name": standalone("tools/call", {"arguments": {}}),
     "a call whose arguments are a list": standalone("tools/call", {"name": "answer", "arguments": [1]}),
     "discover": standalone("server/discover"),
-    # With a handshake.
+    # These requests use a handshake.
     **{f"initialize {version}": (message("initialize", {"protocolVersion": version, **INITIALIZE}), {})
        for version in [*VERSIONS, STATELESS, "2019-01-01"]},
     **{f"tools/list {version}": (message("tools/list"), {"MCP-Protocol-Version": version}) for version in VERSIONS},
@@ -168,7 +168,7 @@ def test_what_is_no_json_is_told_so_as_by_the_sdk(alice, oracle, content, versio
 
 
 def test_a_name_beyond_ascii_comes_in_base64(alice):
-    """As the SDK's client sends it."""
+    """Send the name as the SDK's client does."""
     uri = "memos://alice/sessions/söndag"
     body, headers = standalone("resources/read", {"uri": uri})
     encoded = base64.b64encode(uri.encode()).decode()
@@ -178,7 +178,7 @@ def test_a_name_beyond_ascii_comes_in_base64(alice):
     assert "söndag" in answer.json()["error"]["message"]
 
 
-# Where MemOS keeps to the text of the revisions and the SDK does not.
+# These tests cover where MemOS follows the revisions' text and the SDK does not.
 
 
 @pytest.mark.parametrize("version", [None, "2024-11-05", "2025-03-26"])

@@ -1,4 +1,4 @@
-"""What tools answer fits into a result, with a way to what does not."""
+"""Answers of tools fit into a result and say how to get the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mem0's own clients, unmodified, against a server of ours: the guide's programs, and what else they call."""
+"""mem0's own clients, unmodified, against a MemOS server: the guide's programs, and further calls."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ python_client = pytest.mark.skipif(not PYTHON.exists(), reason="mem0ai is not in
 
 
 def guide(language: str) -> tuple[str, str]:
-    """The program of the guide in that language, and what it prints."""
+    """Return the guide's program in the language, and what the program prints."""
     place = next(number for number, block in enumerate(PAGE) if block.language == language)
     return PAGE[place].text, PAGE[place + 1].text
 
 
 def run(command: list[str], program: str, url: str, key: str, folder: Path) -> str:
-    """What the program prints. `MEM0_DIR`: the client keeps settings of its own."""
+    """Return the output of the program. `MEM0_DIR` keeps the client's settings separate."""
     done = subprocess.run(
         [*command, program.replace("http://127.0.0.1:8000", url)],
         cwd=folder,
@@ -80,7 +80,7 @@ def test_the_guides_program(live_server: Any, make_tenant: Any, tmp_path: Path):
 
 @python_client
 def test_the_guides_way_from_mem0(live_server: Any, alice: Any, tmp_path: Path):
-    """What the guide saves of mem0 is saved of a server of ours, which looks the same, and imported."""
+    """Run the guide's export against our own server instead of mem0 (same answers), and import the result."""
     for number in range(120):
         owner = {"user_id": "ada"} if number % 3 else {"agent_id": "bot", "run_id": f"r{number}"}
         messages = [{"role": "user", "content": f"Fact number {number}."}]

@@ -1,4 +1,4 @@
-"""mem0's filter language: what it finds of whom, and what is refused by its place."""
+"""mem0's filter language: matches for each owner, and refusals with the place of the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mem0's routes: whose keys they take, what older clients and the open-source server's are answered, what stays."""
+"""mem0's routes: the keys that they accept, the answers for older clients and the open-source server's, what stays."""
 
 from __future__ import annotations
 

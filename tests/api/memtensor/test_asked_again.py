@@ -23,7 +23,7 @@ def events() -> int:
 
 
 def send(tenant: Any, path: str, body: dict[str, Any]) -> Any:
-    """From a thread of its own."""
+    """Send a request from a separate thread."""
     headers = {"Authorization": f"Bearer {tenant.token}"}
     return Client().post(path, body, content_type="application/json", headers=headers)
 
@@ -71,7 +71,7 @@ def test_a_cube_is_made_once(boss):
     data_of(boss.post("/users", {"user_id": "eve"}))
     for other in ({**asked, "cube_name": "Crew"}, {**asked, "owner_id": "eve"}):
         refuse(boss.post("/product/create_cube", other), 409, "team")
-    # A namespace that is no cube is not made one unasked.
+    # A namespace that is not a cube does not become one without being asked.
     Namespace.objects.create(name="plain")
     refuse(boss.post("/product/create_cube", {"cube_name": "plain"}), 409, "/v1/cubes/register")
     assert Cube.objects.across_namespaces().count() == 1

@@ -1,4 +1,4 @@
-"""MemTensor's deletions by a record, its routes of one memory, and who a key is: refused first."""
+"""MemTensor's deletions by record, its routes for one memory, and a key's identity. Refusals come first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_all_of_a_cube_is_deleted_once_under_a_record_and_recovered_by_it(alice)
     done = data_of(alice.post(DELETE, asked))
     assert (done["status"], done["deleted"]) == ("success", 3)
     add(alice, "The new ferry leaves at ten.", writable_cube_ids=["alice"])
-    # The record names one deletion: what came later stays.
+    # The record names one deletion: memories that came later stay.
     assert data_of(alice.post(DELETE, asked)) == done
     assert len(find(alice, readable_cube_ids=["alice"])) == 1
     back = data_of(alice.post(RECOVER, {"mem_cube_id": "alice", "delete_record_id": "winter"}))
@@ -62,7 +62,7 @@ def test_of_a_cube_that_is_shared_only_memories_that_are_named_are_deleted(alice
 
     for named in (cube["id"], "alice"):
         refuse(bob.post(DELETE, {**asked, "mem_cube_id": named}), 404)
-        # Not those of the own cube beside it, either.
+        # Naming an own cube as well does not change that.
         for where in ({"user_id": "ann"}, {"filter": {"role": "user"}}, {"session_id": "s1"}):
             body = {"writable_cube_ids": ["bob", named], **where}
             refuse(bob.post("/product/delete_memory", body), 403, "memory_ids")

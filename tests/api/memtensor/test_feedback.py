@@ -1,4 +1,4 @@
-"""Feedback: what it corrects among the memories that it names is superseded by the worker; nothing else is."""
+"""Feedback: the worker supersedes the named memories that the feedback corrects, and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORRECTED = "No: the ferry to Aegina leaves at eleven."
 
 @pytest.fixture(autouse=True)
 def _near(monkeypatch) -> None:
-    """Statements that share words are near: the vectors of the tests have no meaning."""
+    """Make statements that share words similar, since the test vectors have no meaning."""
 
     def measure_cosines(_model: object, said: str, others: Sequence[str]) -> list[float]:
         return [0.9 if len(set(terms(said)) & set(terms(other))) > 1 else 0.1 for other in others]
@@ -41,7 +41,7 @@ def compare() -> None:
 
 
 def crowd(tenant: Any) -> None:
-    """More memories with all words of what is corrected than a search for what it may be about looks at."""
+    """Add more memories that contain all words of the corrected one than settling's search looks at."""
     asked = [f"Does the ferry to Aegina leave from gate {gate}?" for gate in range(120)]
     add(tenant, [{"role": "user", "content": text} for text in asked])
 
@@ -71,7 +71,7 @@ def test_what_it_corrects_among_the_memories_that_it_names_is_superseded(alice):
 
 
 def test_a_memory_that_it_does_not_name_may_not_be_found_among_so_many(alice):
-    """The twin of the test above: it is the name that has the memory compared."""
+    """The counterpart of the test above: the memory is compared only because the feedback names it."""
     [old] = add(alice)
     crowd(alice)
     answer = say(alice, CORRECTED)
@@ -102,7 +102,7 @@ def test_only_the_statement_that_is_corrected_leaves(alice):
         "Does the ferry to Aegina leave at eleven?",
         "The ferry to Poros leaves at eleven.",
         "My gym opens at eleven now.",
-        # Nobody who asks for the ferry would find it.
+        # A search for the ferry would not find these.
         "No, it leaves at eleven.",
         "No, the ferry to Aegina doesn't leave at eleven.",
         "The ferry to Aegina does not leave at eleven.",
@@ -121,7 +121,7 @@ def test_what_corrects_nothing_changes_nothing(alice, text):
 
 
 def test_of_what_another_user_says_nothing_is_corrected(alice):
-    """Where users share a namespace, a memory of another's is unknown; in a cube it is read, and never corrected."""
+    """Users who share a namespace cannot name each other's memories; in a cube they can, but nothing is corrected."""
     [bens] = add(alice, user_id="ben")
     for identity in (bens["memory_id"], str(uuid.uuid4())):
         refuse(say(alice, CORRECTED, identity), 400, "is no memory of these cubes")
@@ -136,7 +136,7 @@ def test_another_namespaces_memories_are_unknown_and_stay(alice, bob, remember):
     [mine] = add(alice)
     refuse(say(bob, CORRECTED, mine["memory_id"]), 400, "is no memory of these cubes")
     assert not Memory.objects.in_scope(bob.scope).exists()
-    # Who writes the key itself gets no further.
+    # Writing the metadata key oneself has no further effect.
     metadata = {FEEDBACK_ON: [mine["memory_id"], "no id", 7, None], "user_id": "ann"}
     body = {"namespace": "bob", "session_id": "s", "role": "user", "text": CORRECTED, "metadata": metadata}
     assert bob.post("/v1/ingest", body).status_code == 200

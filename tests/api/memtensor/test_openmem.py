@@ -1,4 +1,4 @@
-"""What MemTensor's own clients rely on: constant messages, `Token`, chat times, its hosted service's routes."""
+"""Behaviour that MemTensor's clients rely on: constant messages, `Token`, chat times, its hosted service's routes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREFIX = "/api/openmem/v1"
 
 
 def send(tenant: Any, path: str, body: dict[str, Any], *, status: int = 200) -> Any:
-    """Sends it as the packaged client does, with the key as a Token."""
+    """Send a request as the packaged client does, with the key as a Token."""
     answer = Client().post(
         path, body, content_type="application/json", headers={"Authorization": f"Token {tenant.token}"}
     )

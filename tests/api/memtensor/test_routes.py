@@ -1,4 +1,4 @@
-"""MemTensor's routes: refused first; then what is added, found, listed, deleted and judged, and whose it is."""
+"""MemTensor's routes: refusals first, then adding, finding, listing, deleting and judging, with owners."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def searches(tenant: Any) -> int:
 
 
 class TestPreferencesOfASearch:
-    """`pref_mem` is filled by default, as MemTensor's clients expect; what a search finds besides stays as it is."""
+    """`pref_mem` is filled by default, as MemTensor's clients expect, without changing the other results."""
 
     ASKED = {"query": "When does the ferry leave?", "readable_cube_ids": ["alice"]}
 
@@ -403,7 +403,7 @@ def test_a_shared_cube_is_read_and_not_written(alice, bob, boss, cube, ben):  # 
         ("/product/delete_memory", {"writable_cube_ids": [cube["id"]], "user_id": "ann"}),
     ):
         refuse(bob.post(path, body), 404)
-    # What is shared is no namespace of the key's own.
+    # A shared namespace does not count as the key's own.
     add(bob, "Ben's own.")
     assert Memory.objects.in_scope(bob.scope).count() == 1
     assert Memory.objects.in_scope(alice.scope).count() == 1
@@ -418,7 +418,7 @@ def test_a_chat_answers_from_several_cubes_and_remembers_the_question_in_one(ali
     refuse(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": [cube["id"]]}), 403)
     told = data_of(bob.post("/product/chat/complete", {**asked, "writable_cube_ids": ["bob"]}))
     assert [(one["memory"], one["cube_id"]) for one in told["references"]] == [(FERRY, cube["id"])]
-    # The answer quotes what another may erase.
+    # The answer is not stored, because it quotes memories that another user may erase.
     (kept,) = Memory.objects.in_scope(bob.scope)
     assert (kept.session, kept.text) == ("s", asked["query"])
     assert Memory.objects.in_scope(alice.scope).count() == 1

@@ -1,4 +1,4 @@
-"""What MemTensor's routes send bit by bit, and what they wait for."""
+"""MemTensor's routes that stream or wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTION = {"user_id": "ann", "session_id": "s", "query": "When does the ferry t
 
 @pytest.fixture
 def waiting(alice, bob) -> list[Job]:
-    """A job of Alice's that waits, and one of Bob's."""
+    """Make a waiting job of Alice's and one of Bob's."""
     now = timezone.now()
     return [Job.objects.create(namespace_id=one.scope.namespace_id, kind="test", queued_at=now) for one in (alice, bob)]
 

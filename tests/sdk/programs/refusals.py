@@ -1,4 +1,4 @@
-"""What a call raises, for programs that have no pytest."""
+"""Catches the error of a call, for programs without pytest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ E = TypeVar("E", bound=Exception)
 
 
 def refused(kind: type[E], call: Callable[..., Any], *given: Any, **named: Any) -> E:
-    """The error of the call, which must be one of this kind."""
+    """Return the error of the call, which must be of this kind."""
     try:
         call(*given, **named)
     except kind as error:

@@ -1,4 +1,4 @@
-"""The toolkit and the retriever in an agent whose model is scripted."""
+"""The toolkit and the retriever in an agent with a scripted model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ seen: dict[str, Any] = {}
 
 
 class Scripted(Model):
-    """Remembers and recalls, then says what came back."""
+    """A model that remembers and recalls, then repeats the result."""
 
     def invoke(self, messages: Any, tools: Any = None, **named: Any) -> ModelResponse:
         seen["tools"] = {tool["function"]["name"]: tool["function"] for tool in tools or ()}

@@ -1,4 +1,4 @@
-"""MemOSMemory in a crew whose model is scripted, and as CrewAI's own memory is called; no embedder is there."""
+"""MemOSMemory in a crew with a scripted model, and called like CrewAI's own memory, without an embedder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FACT = "Priya reviews the migration before the release."
 
 
 class Scripted(BaseLLM):
-    """Says what it is told to say, and keeps what it was asked."""
+    """Returns given answers, and records its prompts."""
 
     says: list[str]
     asked: list[str] = []

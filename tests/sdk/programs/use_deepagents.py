@@ -1,4 +1,4 @@
-"""The file memory of deepagents on MemOSStore: files are written, found, changed, and read by another agent."""
+"""The file memory of deepagents on MemOSStore: files are written, found and changed, and another agent reads them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LINES = "\n".join(f"Line {number}: {'x' * 80}" for number in range(2000))
 
 
 class Model(GenericFakeChatModel):
-    """Calls the tools that the test names."""
+    """A model that calls the tools in the test's list."""
 
     def bind_tools(self, tools: Any, **options: Any) -> Model:
         return self
 
 
 def use_tools(*calls: tuple[str, dict[str, Any]]) -> list[str]:
-    """Returns what the tools answer an agent that calls them in turn."""
+    """Return the tools' answers to an agent that calls them in turn."""
     said: list[AIMessage | str] = [
         AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": f"call-{number}"}])
         for number, (name, arguments) in enumerate(calls)

@@ -1,4 +1,4 @@
-"""Every adapter that writes says what the gate put marks in."""
+"""Every adapter that writes reports what the gate replaced by marks."""
 
 from __future__ import annotations
 

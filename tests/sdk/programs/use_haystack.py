@@ -1,4 +1,4 @@
-"""The retriever in a pipeline, written to YAML and read again, with filters of Haystack."""
+"""The retriever in a pipeline, written to YAML and read again, with Haystack's filters."""
 
 from __future__ import annotations
 

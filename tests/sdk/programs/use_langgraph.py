@@ -1,4 +1,4 @@
-"""MemOSStore beside LangGraph's own store in memory: the same calls, the same answers; and in a graph."""
+"""MemOSStore compared with LangGraph's own store in memory: the same calls, the same answers; and in a graph."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def compare(ours: BaseStore, theirs: BaseStore) -> None:
     for named in ({}, {"prefix": ("users",)}, {"suffix": ("ann",)}, {"max_depth": 2}, {"prefix": ("*", "ann")}):
         assert ours.list_namespaces(**named) == theirs.list_namespaces(**named), named
     assert ours.list_namespaces(limit=1, offset=1) == theirs.list_namespaces(limit=1, offset=1)
-    # InMemoryStore breaks off at an item without the number.
+    # InMemoryStore fails at an item without the number.
     for query in (None, "team"):
         ranged = ours.search(("users",), filter={"cups": {"$gte": 1, "$lt": 3}}, query=query)
         assert [item.key for item in ranged] == ["team"]
@@ -123,7 +123,7 @@ def refuse(store: MemOSStore) -> None:
 
 
 def keep_files(ours: BaseStore, theirs: BaseStore) -> None:
-    """Values as long as files, among short ones; namespaces as lists."""
+    """Store long values like files among short ones, with namespaces as lists."""
     lines = [f'Line {number} of a file: émigré 小 \U0001f44d "quoted"\t\\n' for number in range(1500)]
     values = {
         "long": {"content": "\n".join(lines), "kind": "file", "size": 3},
@@ -153,7 +153,7 @@ def keep_files(ours: BaseStore, theirs: BaseStore) -> None:
 
 
 def is_apart(memos: MemOS, store: MemOSStore) -> None:
-    """A store of another name has items of its own, and what else is remembered is no item."""
+    """Check that a store with another name has separate items, and that other memories are no items."""
     other = MemOSStore(memos, "other")
     memos.documents.put("She drinks green tea.", document_id="no-item")
     memos.remember("She drinks green tea.", metadata={"langgraph": {"store": "store"}})

@@ -1,4 +1,4 @@
-"""The block in LlamaIndex's Memory: what leaves the short term comes back where it answers."""
+"""The block in LlamaIndex's Memory: messages that leave the short-term memory come back where they answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The toolset in an agent whose model is scripted."""
+"""The toolset in an agent with a scripted model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ seen: dict[str, Any] = {}
 
 
 def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Remembers and recalls, then says what came back."""
+    """Remember and recalls, then say what came back."""
     seen["tools"] = {tool.name: tool for tool in info.function_tools}
     returned = [part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not returned:

@@ -1,6 +1,7 @@
-"""A cache lives as long as its memories say the same: changed, erased, killed, crowded out, it goes with its file.
+"""A cache lives as long as its memories stay the same: when it is changed, erased, killed or evicted, its file goes
+too.
 
-What computes it writes any bytes here: that is no part of what is tested (`tests/api/test_activation.py` has a model).
+Computing it writes arbitrary bytes here, because that is not tested (`tests/api/test_activation.py` has a model).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EVERYTHING = system_access("tests")
 
 @dataclass
 class BytesWriter:
-    """An engine that writes `size` bytes, and does something else `meanwhile`."""
+    """An engine that writes `size` bytes, and calls `meanwhile` while it does."""
 
     size: int = 1_000
     meanwhile: Callable[[], Any] = lambda: None
@@ -134,7 +135,7 @@ def test_a_memory_that_changes_takes_its_cache_with_it(alice, pinned, folder, re
         done = alice.client.delete(f"{path}?reason=done")
     assert done.status_code == 200, done.content
 
-    # Used no more from that moment on; then gone, and built again without it.
+    # The first cache is used no more from that moment; then it is removed, and built again without the memory.
     assert [(one.pk, one.state, one.reason) for one in caches_of(alice)] == [(first, "stale", "memory")]
     assert keep_up_and_build() == 1
     (after,) = caches_of(alice)
@@ -153,7 +154,7 @@ def test_an_erased_memory_takes_the_file_with_it(
     run_build(bob)
     (cache,) = caches_of(alice)
 
-    # A machine without the folder cannot say that the file is gone.
+    # A machine without the folder cannot tell that the file is gone.
     settings.MEMOS_ACTIVATION_DIR = str(tmp_path_factory.mktemp("another"))
     asked = erase(alice, pinned)
     receipt = receipt_of(alice, asked)
@@ -184,7 +185,7 @@ def test_a_folder_that_is_lost_can_be_forgotten(alice, pinned, folder, settings,
 
 
 def test_a_memory_that_is_erased_while_its_cache_is_written(alice, pinned, folder, engine):
-    """The receipt waits for the worker that writes, and no file is left when that has ended."""
+    """The receipt waits for the writing worker, and no file is left when that has ended."""
     receipts = []
 
     def erase_it() -> None:
@@ -229,7 +230,7 @@ def test_a_build_that_was_killed_is_found_and_taken_up_again(alice, pinned, fold
     run_build(alice)
     (cache,) = caches_of(alice)
     own = ActivationCache.objects.in_scope(alice.scope)
-    # As a worker leaves it that is killed while the model's server writes.
+    # This is the state that a worker leaves if it is killed while the model's server writes.
     own.update(state="building", bytes=0, written_at=timezone.now())
     asked = erase(alice, pinned)
     assert receipt_of(alice, asked)["status"] == "waiting"
@@ -243,23 +244,23 @@ def test_a_build_that_was_killed_is_found_and_taken_up_again(alice, pinned, fold
 
 def test_what_no_trigger_sees_is_found(alice, pinned, folder, remember_pinned, engine):
     first = run_build(alice)
-    # A row whose file is another, or gone.
+    # The file of a row has other contents, or is gone.
     (folder / caches_of(alice)[0].file).write_bytes(b"short")
     assert keep_up_and_build() == 1
-    # One more pinned memory: the prefix is another.
+    # With one more pinned memory the prefix is different.
     remember_pinned(alice, "The harbour opens at six.")
     assert keep_up_and_build() == 1
     (cache,) = caches_of(alice)
     assert cache.pk != first
     assert len(cache.memory_ids) == 2
-    # Files that no row names; others' files stay.
+    # Files without a row are removed, and others' files stay.
     orphan = f"memos-{'0' * 12}-{'1' * 12}-{uuid.uuid4().hex}"
     (folder / f"{orphan}.slot").write_bytes(b"left")
     (folder / f"{orphan}.part").write_bytes(b"half")
     (folder / "somebody's.txt").write_bytes(b"theirs")
     assert keep_up_and_build() == 0
     assert files_in(folder) == sorted([cache.file, "somebody's.txt"])
-    # Turned off, they go and stay away.
+    # When activation memory is turned off, the caches are removed and stay away.
     Cube.objects.in_scope(alice.scope).update(kinds=["textual"])
     assert keep_up_and_build() == 1
     assert (caches_of(alice), files_in(folder)) == ([], ["somebody's.txt"])

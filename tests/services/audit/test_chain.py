@@ -1,4 +1,4 @@
-"""The audit chain: what it seals, what it does not wait for, and that every kind of tampering shows."""
+"""The audit chain: what it seals, what it does not wait for, and that it reveals every kind of tampering."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ HERE = Scope(1, "harbour", "key:test")
 def _small_seals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(chain, "SEAL_ROWS", 4)
     yield
-    # The tables live on after the test, and so would a default that a new era has set.
+    # The tables outlive the test, and so would a default that a new era has set.
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE memory_auditlog ALTER COLUMN xact SET DEFAULT (pg_current_xact_id()::text::bigint)")
 
 
 def happen(count: int, *, event: str = "MEMORY_EDIT") -> list[AuditLog]:
-    """So many events, each in a transaction of its own."""
+    """Record `count` events, each in a separate transaction."""
     return [audit.record(HERE, event, subject=str(n), details={"n": n, "字": "值"}, now=NOW) for n in range(count)]
 
 
 def tamper(statement: str, *parameters: Any) -> None:
-    """As the owner of the database can: without triggers."""
+    """Tamper as the owner of the database can: without triggers."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(statement, parameters)
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:
-    """`call` on a connection of its own."""
+    """Run `call` on a separate connection."""
 
     def run() -> Any:
         try:
@@ -114,7 +114,7 @@ def test_an_open_transaction_is_waited_for_and_waits_for_nobody():
     writer.start()
     assert inserted.wait(20)
     happen(2)
-    # The slow one has the lowest number: what came after it must wait, or it would appear inside a sealed range.
+    # The slow event has the lowest number: later events must wait for it, or it would appear inside a sealed range.
     assert seal(now=NOW) == 0
     assert verify().waiting == 2
     go_on.set()
@@ -190,7 +190,7 @@ class TestTampering:
             self.events[6].pk,
             forged.pk,
         )
-        # It sorts after the event whose number it took, and is not sealed as a new one.
+        # The event sorts after the one whose number it took, and is not sealed as a new one.
         assert seal(now=NOW) == 0
         assert (self.broken().number, self.broken().added) == (2, [forged.pk])
 
@@ -249,7 +249,7 @@ class TestTampering:
 
 
 class TestAnotherCluster:
-    """What a restored dump looks like: the events have numbers that the cluster is far from giving."""
+    """A restored dump: its events have numbers that the cluster is far from reaching."""
 
     def move(self, *, by: int = 1_000_000) -> None:
         tamper("UPDATE memory_auditseal SET cluster = '1', first_xact = first_xact + %s, last_xact = last_xact + %s",

@@ -1,4 +1,4 @@
-"""An older backup that is restored brings back neither a user who was erased nor a share that was revoked."""
+"""Restoring an older backup restores neither an erased user nor a revoked share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backups by the clock: asked for when due, made by the worker's job, and told of where they fail or are late."""
+"""Scheduled backups: requested when due, made by the worker's job, and reported if they fail or are late."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def last(*, hours: float) -> None:
 
 
 def run() -> Job:
-    """Carries out the job that waits, as a worker does."""
+    """Carry out the waiting job, as a worker does."""
     job = Job.objects.across_namespaces().get(kind="back_up", state=JobState.QUEUED)
     run_job(job)
     job.refresh_from_db()
@@ -101,7 +101,7 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
     found = storage.backups(now=timezone.now())
     assert found.status == "fail"
     assert "No space left" in found.what
-    # Asked for again, but not at once.
+    # It is requested again, but not at once.
     assert run_task("request_backup") is False
     Job.objects.across_namespaces().update(queued_at=timezone.now() - timedelta(hours=2))
     assert run_task("request_backup") is True

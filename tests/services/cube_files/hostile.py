@@ -1,4 +1,4 @@
-"""Cubes' files made by hand, whole or wrong in one place."""
+"""Cube files made by hand, intact or with one fault."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AT = "2026-03-01T12:00:00+00:00"
 
 
 def memory_line(number: int = 1, **fields: Any) -> dict[str, Any]:
-    """A memory's line as a dump has it."""
+    """Return a memory's line as a dump writes it."""
     return {
         "id": ID.format(number), "session": "s1", "turn": number, "role": "user", "speaker": "Ada",
         "text": f"I keep {number} bees behind the house in Porto.", "context": "", "metadata": {}, "importance": 0.5,
@@ -39,7 +39,7 @@ def make(
     data: Mapping[str, bytes] | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """A file with these parts; `manifest` changes fields before it is signed, `data` members after it was made."""
+    """Make a file with these parts; `manifest` changes fields before signing, `data` members after the file is made."""
     parts = {"memories": [memory_line()]} if parts is None else parts
     members = {name: b"".join(orjson.dumps(line) + b"\n" for line in own) for name, own in parts.items()}
     summaries = {
@@ -64,7 +64,7 @@ def make(
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
-    """A zip of these."""
+    """Make a zip of these members."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -73,7 +73,7 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 
 
 def write(folder: Path, content: bytes) -> Path:
-    """The file in a folder."""
+    """Write the file into a folder."""
     path = folder / "cube"
     path.write_bytes(content)
     return path

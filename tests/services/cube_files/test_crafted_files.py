@@ -1,4 +1,4 @@
-"""Files that were made by hand to get past the gate, to be read never again, or to take all memory."""
+"""Files made by hand to get past the gate, to break later reading, or to use up all memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new database gives numbers of namespaces again, and the ledger outside of it knows erasures by these numbers."""
+"""A new database reuses numbers of namespaces, and the ledger outside the database knows erasures by these numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cube(alice, settings, tmp_path) -> Path:
 
 
 def note(namespace_id: int, *, asked_at: datetime) -> None:
-    """Writes an erasure of a whole namespace into the ledger that the database does not know."""
+    """Write an erasure of a whole namespace, unknown to the database, into the ledger."""
     erasure = Erasure(
         id=uuid.uuid4(), namespace_id=namespace_id, namespace="", target=ErasureTarget.NAMESPACE, created_at=asked_at,
         status=ErasureStatus.RUNNING,
@@ -46,7 +46,7 @@ def load(path: Path, namespace: str) -> int:
 
 
 def make_older(tenant: Any, *, by: timedelta) -> datetime:
-    """Makes the namespace older than its erasure; returns when it was made."""
+    """Make the namespace older than its erasure; return when it was made."""
     made = timezone.now() - by
     Namespace.objects.filter(pk=tenant.scope.namespace_id).update(created_at=made)
     return made
@@ -71,7 +71,7 @@ def test_what_was_erased_since_it_was_made_stays_erased(alice, bob, cube, who):
 
 def test_a_file_of_the_namespace_that_had_the_number_before_stays_erased(alice, bob, cube):
     note(alice.scope.namespace_id, asked_at=timezone.now())
-    # The number is given again, after the file was written.
+    # The number is used again after the file was written.
     Namespace.objects.filter(pk=alice.scope.namespace_id).update(created_at=timezone.now() + HOUR)
 
     assert load(cube, "bob") == 0

@@ -1,4 +1,4 @@
-"""Files that say what their signature does not stand for, and files that come a second time or elsewhere."""
+"""Files whose contents their signature does not cover, and files that are loaded again or elsewhere."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def public(key: Ed25519PrivateKey) -> str:
 
 @contextmanager
 def signing(how: str, key: Any = None) -> Iterator[None]:
-    """Signs by HMAC with a secret, or by Ed25519 with a private key."""
+    """Sign with a secret by HMAC, or with a private key by Ed25519."""
     given = {"MEMOS_CUBE_KEY": key or SHARED} if how == "hmac" else {"MEMOS_CUBE_SIGNING_KEY": private(key or OURS)}
     with override_settings(**given):
         yield
 
 
 def resign(content: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The file with another `manifest.json`; `change` is given what that holds: the manifest and its signature."""
+    """Return the file with another `manifest.json`; `change` receives the manifest and its signature."""
     with zipfile.ZipFile(io.BytesIO(content)) as whole:
         members = {name: whole.read(name) for name in whole.namelist()}
     sealed = orjson.loads(members["manifest.json"])
@@ -72,7 +72,7 @@ def load(scope: Scope, path: Path, **options: Any) -> LoadOutcome:
 
 
 def refuse(scope: Scope, content: bytes, folder: Path, **options: Any) -> str:
-    """Why the file is refused; nothing of it is stored."""
+    """Return the reason why the file is refused, and check that nothing of it is stored."""
     with pytest.raises(UnreadableImport) as refusal:
         load(scope, write(folder, content), **options)
     assert not Memory.objects.across_namespaces().exists()
@@ -110,7 +110,7 @@ def test_a_part_of_another_signed_file_is_no_part_of_this_one(alice, tmp_path, h
             exchanged = zipped(
                 {"memories.jsonl": source.read("memories.jsonl"), "manifest.json": whole.read("manifest.json")}
             )
-        # Of the same size, so that only its digest tells.
+        # The size is the same, so that only the digest differs.
         assert "SHA-256" in refuse(alice.scope, exchanged, tmp_path)
         assert "SHA-256" in refuse(alice.scope, exchanged, tmp_path, unknown_sender=True)
 
@@ -128,7 +128,7 @@ def test_a_part_that_was_taken_away_or_added_is_missed(alice, tmp_path):
     without = {name: content for name, content in members.items() if name != "sessions.jsonl"}
     assert "lacks sessions.jsonl" in refuse(alice.scope, zipped(without), tmp_path)
     assert "it was added" in refuse(alice.scope, zipped({**members, "audit.jsonl": b""}), tmp_path)
-    # Nor does it become something that nobody signs.
+    # Nor can it be turned into a file without a signature.
     folder = zipped({**members, memtensor.MEMORIES: orjson.dumps([{"id": "m", "memory": "I keep wasps."}])})
     assert "it was added" in refuse(alice.scope, folder, tmp_path)
 
@@ -151,13 +151,13 @@ def test_a_file_signed_with_another_key_is_of_an_unknown_sender(alice, tmp_path,
 
 
 def claim_secret(sealed: dict[str, Any]) -> None:
-    """Signed with another secret under the mark of this server's."""
+    """Sign with another secret, but name it as this server's."""
     said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
     sealed["signature"]["value"] = hmac.new(b"x" * 32, said, hashlib.sha256).hexdigest()
 
 
 def claim_key(of: Ed25519PrivateKey) -> Callable[[dict[str, Any]], None]:
-    """Signed by a stranger under the public key of somebody else."""
+    """Sign as a stranger, but under the public key of someone else."""
 
     def change(sealed: dict[str, Any]) -> None:
         said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
@@ -180,7 +180,7 @@ def test_nobody_signs_under_the_name_of_another(alice, tmp_path, how, change):
 
 
 def under_public_key(sealed: dict[str, Any]) -> None:
-    """HMAC with what everybody knows, in place of Ed25519."""
+    """Sign by HMAC with a public value instead of by Ed25519."""
     said = orjson.dumps(sealed["manifest"], option=orjson.OPT_SORT_KEYS)
     key = sealed["signature"]["key"]
     value = hmac.new(base64.b64decode(key), said, hashlib.sha256).hexdigest()
@@ -229,21 +229,21 @@ def test_a_file_without_a_signature_has_to_be_asked_for(tmp_path):
 @pytest.mark.django_db
 @override_settings(MEMOS_CUBE_TRUSTED_KEYS=[public(THEIRS)])
 def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
-    """Whose own key is known may say anything in a manifest: not that it was written here, of a namespace here."""
+    """A known sender may claim anything in a manifest, except that this server wrote it for a namespace here."""
     said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
     with signing("ed25519", THEIRS), override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
         content = make({"memories": [memory_line(1)]}, manifest=said)
     reader = open_cube(write(tmp_path, content))
     assert (reader.is_trusted, reader.is_of_this_server, reader.is_of(alice.scope)) == (True, False, False)
 
-    # Ids that another namespace has are found out.
+    # The load notices ids that another namespace has.
     own = make({"memories": [memory_line(1)]}, manifest={"server": "0" * 16})
     load(bob.scope, write(tmp_path, own), ids=CubeIds.KEEP)
     reader = open_cube(write(tmp_path, content))
     with pytest.raises(UnreadableImport, match="another namespace of this server has them"):
         choose_ids(alice.scope, reader, CubeIds.KEEP)
     assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.NEW
-    # And what was erased in a namespace that it names is nothing that its lines tell.
+    # Nor do its lines reveal what was erased in a namespace that it names.
     Erasure.objects.create(
         namespace_id=alice.scope.namespace_id, target=ErasureTarget.NAMESPACE, session="", reason="asked",
         actor="tests", named=0, missing=0, found=0, documents=0, status="finished", created_at=timezone.now(),
@@ -257,7 +257,7 @@ def test_a_known_sender_is_not_taken_for_this_server(alice, bob, tmp_path):
 @pytest.mark.django_db
 @pytest.mark.parametrize("how", ["hmac", "ed25519"])
 def test_who_shares_a_key_is_not_taken_for_this_server(alice, bob, tmp_path, how):
-    """A server with the same MEMOS_CUBE_KEY, or even the same MEMOS_CUBE_SIGNING_KEY, that says it were this one."""
+    """A server with the same MEMOS_CUBE_KEY, or even the same MEMOS_CUBE_SIGNING_KEY, claims to be this one."""
     said = {"server": ledger.secret_mark(), "namespace_id": alice.scope.namespace_id, "namespace": "alice"}
     with signing(how):
         with override_settings(MEMOS_KEY_PEPPER="the pepper of another server"):
@@ -268,12 +268,12 @@ def test_who_shares_a_key_is_not_taken_for_this_server(alice, bob, tmp_path, how
         assert (reader.is_of_this_server, reader.is_of(alice.scope)) == (False, False)
         own = resign(content, lambda sealed: sealed["signature"].pop("own"))
         assert open_cube(write(tmp_path, own)).signature == CubeSignature.TRUSTED
-        # What this server wrote, of another manifest.
+        # This server's own signature, but of another manifest.
         mine = orjson.loads(manifests.seal(reader.manifest))["signature"]["own"]
         other = make({"memories": [memory_line(2)]}, manifest=said)
         moved = resign(other, lambda sealed: sealed["signature"].update(own=mine))
         assert open_cube(write(tmp_path, moved)).signature == CubeSignature.TRUSTED
-        # Its memories come as those of a sender that is known: under ids that nobody else has here.
+        # Its memories are loaded as those of a known sender: under new ids.
         assert +load(bob.scope, write(tmp_path, content)).counts["memories"] == {"new": 1}
         reader = open_cube(write(tmp_path, content))
         assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.NEW
@@ -289,7 +289,7 @@ def test_a_server_knows_its_own_files_by_each_of_its_keys(alice, tmp_path, remem
             assert reader.is_of(alice.scope)
             assert choose_ids(alice.scope, reader, CubeIds.AUTO) == CubeIds.KEEP
     with override_settings(MEMOS_CUBE_KEY=SHARED, MEMOS_CUBE_SIGNING_KEY=private(THEIRS)):
-        # What it signed before it had a key of this kind.
+        # This server signed it before it had a key of this kind.
         assert open_cube(tmp_path / "hmac").is_of(alice.scope)
         assert open_cube(tmp_path / "ed25519").signature == CubeSignature.UNKNOWN
 
@@ -333,7 +333,7 @@ def test_an_old_file_replayed_into_its_namespace_takes_no_change_back(alice, tmp
 
 
 def test_a_manifest_is_signed_as_it_stands_in_the_file(tmp_path):
-    """White space and the order of names make no difference; a name that the manifest does not have does."""
+    """White space and the order of names make no difference, but an additional name does."""
     reader = open_cube(write(tmp_path, make()))
     sealed = orjson.loads(manifests.seal(reader.manifest))
     turned = {"signature": sealed["signature"], "manifest": dict(reversed(asdict(reader.manifest).items()))}

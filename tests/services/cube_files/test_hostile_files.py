@@ -1,4 +1,4 @@
-"""What is no cube's file, or was made to do harm, is refused with the reason, and nothing of it is loaded."""
+"""Files that are not cubes, or were made to do harm, are refused with a reason, and nothing of them is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a cube of MemTensor's MemOS goes into the database by the command and by the route."""
+"""The command and the route load a cube's folder from MemTensor's MemOS into the database."""
 
 from __future__ import annotations
 

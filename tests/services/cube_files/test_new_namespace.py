@@ -1,5 +1,7 @@
-"""A cube's file goes into a namespace that a load makes: as into one that was there, whole after a crash, once, and
-nothing is lost that others store there meanwhile.
+"""A load can create the namespace for a cube's file.
+
+It stores the same as in an existing namespace, everything after a crash, each line once, and loses nothing that others
+store there meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from tests.threads import together
 
 ACCESS = system_access("tests")
 QUESTIONS = ("Where does Maria live?", "Who keeps bees?", "Ana in Lisbon", "When is the honey taken?", "quiet places")
-# What is another in each namespace: ids, what has them, and when a row was stored.
+# Fields that differ between namespaces: ids, fields with ids, and times of storing.
 _OWN = ("new_memory_ids", 
     "id", "memory_id", "other_id", "newer_id", "older_id", "superseded_by", "document_key", "by", "stated_in",
     "merged_into", "source_memory_ids", "item_sources",
@@ -46,7 +48,7 @@ _OWN = ("new_memory_ids",
 
 @pytest.fixture
 def everywhere(make_tenant):
-    """A key that reaches every namespace, and so may make new ones."""
+    """Return a key that reaches every namespace, and so may create new ones."""
     return make_tenant("alice", scopes=("read", "write", "admin"), all_namespaces=True)
 
 
@@ -85,7 +87,7 @@ def load_by_api(tenant: Any, path: Path, namespace: str) -> dict[str, Any]:
 
 
 def work(namespace: str, *, seconds: float = 600) -> int:
-    """Carries the loads of the namespace out; returns in how many runs."""
+    """Carry the loads of the namespace out; return the number of runs."""
     runs = 0
     scope = scope_for(ACCESS, name=namespace)
     for row in CubeFile.objects.in_scope(scope).filter(finished_at=None):
@@ -97,7 +99,7 @@ def work(namespace: str, *, seconds: float = 600) -> int:
 
 
 def without_ids(value: Any) -> Any:
-    """Rows of a namespace, as they are in each that has the same memories."""
+    """Return rows of a namespace without ids, so that they are equal in every namespace with the same memories."""
     if isinstance(value, dict):
         own = {name: without_ids(one) for name, one in value.items() if name not in _OWN}
         if str(own.get("session", "")).startswith("document:"):
@@ -107,9 +109,9 @@ def without_ids(value: Any) -> Any:
 
 
 def describe(namespace: str) -> dict[str, Any]:
-    """All that a dump would hold of it, and what searches find."""
+    """Return everything that a dump would contain of the namespace, and the results of searches."""
     scope = scope_for(ACCESS, name=namespace, create=False)
-    # The file has no quarantine, which is dumped only if wanted.
+    # The file has no quarantine, which is dumped only on request.
     found: dict[str, Any] = {part: without_ids(own) for part, own in all_lines(scope).items() if part != "quarantine"}
     found["found"] = [ask(scope, question) for question in QUESTIONS]
     found["counts"] = count_searchable(scope.namespace_id)
@@ -159,7 +161,7 @@ def test_a_job_that_is_broken_off_goes_on_in_the_namespace_that_it_made(everywhe
 
 
 class Killed(BaseException):
-    """The process ends."""
+    """Ends the process in the middle of its work."""
 
 
 @pytest.mark.django_db
@@ -177,7 +179,7 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(everywhere, cube,
     monkeypatch.setattr(local, "store_batch", store)
     with pytest.raises(Killed):
         load_by_command(cube, "fresh")
-    # Nothing came in yet: nor is there a namespace.
+    # Nothing was stored yet, so there is no namespace either.
     assert Namespace.objects.filter(name="fresh").exists() == (batches > 0)
     monkeypatch.setattr(local, "store_batch", whole)
     load_by_command(cube, "fresh")
@@ -187,7 +189,7 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(everywhere, cube,
 
 @pytest.mark.django_db(transaction=True)
 def test_what_others_say_in_it_meanwhile_stays(everywhere, cube, monkeypatch):
-    """A turn between any two batches, in sessions that the file has and in another."""
+    """Another turn arrives between any two batches, in sessions of the file and in another one."""
     monkeypatch.setattr(load, "BATCH", 4)
     send(everywhere, cube, "fresh", policy="true", procedures="true")
     scope = scope_for(ACCESS, name="fresh")
@@ -249,7 +251,7 @@ def tell(tenant: Any, **fields: str) -> Any:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tmp_path):
-    """Whoever stores first: what was answered with 200 is there, and nothing is answered with a failure of ours."""
+    """The first to store wins: what was answered with 200 is there, and no answer is an internal error."""
     path = write(tmp_path, make())
     kept = refused = 0
     for _ in range(6):
@@ -273,7 +275,7 @@ def test_what_is_told_while_the_namespace_goes_is_kept_or_refused(everywhere, tm
 
 @pytest.mark.django_db(transaction=True)
 def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_path):
-    """Another process has taken the namespace away: this one knows its id for a moment."""
+    """Another process has removed the namespace, and this one remembers its id for a moment."""
     path = write(tmp_path, make())
     gone = scope_for(ACCESS, name="fresh")
     assert everywhere.post("/v1/search", {"namespace": "fresh", "query": "bees"}).status_code == 200
@@ -286,7 +288,7 @@ def test_a_name_that_a_process_still_knows_is_asked_for_anew(everywhere, tmp_pat
     assert tell(everywhere).status_code == 200
     assert Memory.objects.filter(namespace__name="fresh").count() == 1
 
-    # A load would have had all of its lines refused, one by one.
+    # A load would have had each of its lines refused.
     dead = Scope(gone.namespace_id, "fresh", "tests")
     upload = requests.CubeUpload("a.memcube", [path.read_bytes()])
     with pytest.raises(NamespaceGone):
@@ -328,7 +330,7 @@ def test_a_load_that_begins_keeps_the_namespace_of_one_that_ends(everywhere, tmp
                 upload = requests.CubeUpload("b.memcube", [path.read_bytes()])
                 requests.start_load(scope, upload, options=LoadOptions(), now=timezone.now())
                 begun.set()
-                # Until the other waits for this transaction.
+                # The loop ends when the other one waits for this transaction.
                 with connection.cursor() as cursor:
                     for _ in range(600):
                         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted; SELECT pg_sleep(0.05)")

@@ -1,4 +1,4 @@
-"""What a dump holds is what a load brings: memories with all that belongs to them, found as before."""
+"""A load restores what a dump contains: memories with everything that belongs to them, found as before."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def fill(scope: Scope, *, ended: bool = False) -> list[uuid.UUID]:
-    """A small world with something of everything; `ended`: also what holds no longer, and what is kept apart."""
+    """Create a small world with some of everything. `ended` adds retired statements and quarantined texts."""
     said = [
         ("Maria lives in Porto and works at Siemens.", "user"),
         ("I keep bees behind the house in Porto.", "user"),
@@ -126,7 +126,7 @@ def fill(scope: Scope, *, ended: bool = False) -> list[uuid.UUID]:
 
 
 def end_some(scope: Scope, ids: list[uuid.UUID]) -> None:
-    """One memory is superseded, one has a retired statement, one an opinion; one text waits in the quarantine."""
+    """Supersede a memory, retire a statement, give an opinion, and put a text into the quarantine."""
     access = system_access("tests")
     supersede(access, older_id=ids[5], newer_id=ids[9], reason="said anew", now=NOW)
     give_feedback(access, memory_id=ids[7], kind=Feedback.WRONG, note="Ana moved to Faro.", now=NOW)
@@ -139,7 +139,7 @@ def end_some(scope: Scope, ids: list[uuid.UUID]) -> None:
 
 
 def add_preference(scope: Scope) -> None:
-    """A memory of that kind, which search does not have; and how far preferences were looked for."""
+    """Store a preference, which searches do not have, and how far preferences were read."""
     Memory.objects.create(
         namespace_id=scope.namespace_id, session="s0", turn=-1, role="user", speaker="Maria", is_preference=True,
         text="Maria avoids lively places.", content_hash=content_hash("Maria avoids lively places."),
@@ -149,7 +149,7 @@ def add_preference(scope: Scope) -> None:
 
 
 def empty(scope: Scope) -> None:
-    """Nothing of the namespace is left, and nothing says that it was erased."""
+    """Remove everything in the namespace without recording an erasure."""
     MemoryUpkeep.objects.in_scope(scope).update(legal_hold=False)
     remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)))
     for model in (
@@ -358,7 +358,7 @@ def test_a_worker_takes_the_namespace_of_a_load_away_that_came_to_nothing():
 
 
 def assert_something_of_everything(found: dict[str, list[dict[str, Any]]]) -> None:
-    """That no part is empty, and no kind of thing that memories have is missing."""
+    """Check that no part is empty, and no kind of thing that memories have is missing."""
     assert all(found.values()), {part for part, own in found.items() if not own}
     for name in ("superseded_by", "superseded_at", "valid_to", "retired", "retired_spans", "feedback", "versions",
                  "upkeep", "chunk", "mentions", "review", "pinned"):  # fmt: skip
@@ -367,14 +367,14 @@ def assert_something_of_everything(found: dict[str, list[dict[str, Any]]]) -> No
 
 
 def assert_same_but_for_ids(one: Any, other: Any, renamed: dict[str, str]) -> None:
-    """That both hold the same, where each id of one has the same id in its place wherever it stands (`renamed`)."""
+    """Check that both are the same if each id of one is replaced by the corresponding id of the other (`renamed`)."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for name, value in one.items():
             assert_same_but_for_ids(value, other[name], renamed)
     elif isinstance(one, list | tuple):
         assert len(one) == len(other)
-        # What is listed by id may stand in another order there: ids of one millisecond do.
+        # Lists ordered by id may have another order there, as for ids of the same millisecond.
         if one and isinstance(one[0], dict):
             one, other = (sorted(own, key=lambda value: UUID.sub("id", str(value))) for own in (one, other))
         for value, its in zip(one, other, strict=True):
@@ -388,7 +388,7 @@ def assert_same_but_for_ids(one: Any, other: Any, renamed: dict[str, str]) -> No
 
 
 def without_ids(line: dict[str, Any]) -> dict[str, Any]:
-    """What a memory's line says, without ids and what has them."""
+    """Return a memory's line without ids and fields with ids."""
     gone = ("id", "session", "superseded_by", "versions", "feedback", "retired", "chunk")
     return {name: value for name, value in line.items() if name not in gone}
 

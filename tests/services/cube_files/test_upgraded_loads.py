@@ -1,4 +1,4 @@
-"""A load that a MemOS with other steps began brings the same under this one: nothing is lost or doubled."""
+"""A load begun by a MemOS with other steps has the same result under this one: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES: tuple[Any, ...] = (
     Condensation, Document, DocumentChunk, Entity, EntityAlias, EntityMention, Memory, MemoryFeedback, MemoryLink,
     MemoryUpkeep, MemoryVersion, NamespacePolicy, Procedure, QuarantinedItem, RetiredStatement, Session, UnsurePair,
 )  # fmt: skip
-# The steps as they once were: sessions behind the memories, and nothing but parts.
+# The former steps: sessions after the memories, and nothing but parts.
 FORMER = (
     "documents", "names", "memories", "sessions", "links", "pairs", "summaries", "quarantine", "audit", "procedures",
     "policies",
@@ -58,7 +58,7 @@ def go_on(row: CubeFile, *, seconds: float) -> None:
 
 
 def count(scope: Scope) -> dict[str, int]:
-    """How many rows each table has, and how many different events are told of."""
+    """Return the row count of each table, and the number of different events."""
     told = AuditLog.objects.in_scope(scope).filter(event_type="CUBE_EVENT")
     assert told.values("subject").distinct().count() == told.count()
     return {model.__name__: model.objects.in_scope(scope).count() for model in TABLES} | {"told": told.count()}
@@ -82,7 +82,7 @@ def path(alice, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(path, make_tenant) -> tuple[dict[str, int], list[tuple[Any, ...]]]:
-    """What a load that nothing broke off brings."""
+    """Return the result of a load that was not interrupted."""
     scope = make_tenant("whole").scope
     row = start(scope, path)
     go_on(row, seconds=600)
@@ -129,7 +129,7 @@ def test_a_load_under_the_same_steps_goes_on_where_it_ended(path, whole, bob, mo
 
 
 def test_a_file_with_lists_of_vectors_is_loaded_without_them(alice, whole, bob, tmp_path, monkeypatch):
-    """Former MemOS wrote how the vectors of a large namespace lay in lists."""
+    """Earlier versions of MemOS wrote the lists of a large namespace's vectors."""
     write, memories = CubeWriter.write, dump.lines.memories
 
     def write_lists_too(writer: CubeWriter, name: str, lines: Any) -> None:

@@ -1,4 +1,4 @@
-"""Cubes and users are found by who reaches their namespaces, and by nobody else."""
+"""Cubes and users are found only by those who reach their namespaces."""
 
 from __future__ import annotations
 

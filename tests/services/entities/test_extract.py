@@ -1,4 +1,4 @@
-"""The entity layer follows the memories: read in the background, hidden, changed and deleted with them."""
+"""The entity layer follows the memories: it reads them in the background, and hides, changes and deletes with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read() -> int:
 
 
 def entity_of(tenant, name) -> str:
-    """The name of the entity that `name` stands for."""
+    """Return the name of the entity that `name` refers to."""
     alias = EntityAlias.objects.in_scope(tenant.scope).get(name=name, variant=0)
     return Entity.objects.in_scope(tenant.scope).get(id=alias.entity).name
 

@@ -1,4 +1,4 @@
-"""Replies of earlier versions are linked to what they quote, or erased."""
+"""Replies from earlier versions are linked to the memories that they quote, or erased."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAID = "My passport number is X1234567."
 
 
 def reply(tenant: Any, remember: Any, text: str, *sources: Any, model: str = "") -> str:
-    """A reply as earlier versions stored it: its sources are in its metadata alone."""
+    """Store a reply as earlier versions did, with its sources in the metadata only."""
     told = {"context_pack_id": None, "memory_ids": [str(one) for one in sources], **({"model": model} if model else {})}
     identity: str = remember(tenant, text, session="s1", role="agent", metadata={"answer": told})
     return identity
@@ -103,7 +103,7 @@ def test_a_pack_whose_question_says_what_is_erased_goes(alice, remember):
     said = remember(alice, SAID, session="s0", speaker="Ada")
     remember(alice, "The harbour opens at noon.", session="s0", speaker="Ben")
     asked = {"namespace": "alice", "session_id": "s9", "query": "Is X1234567 valid?", "as_of": "2020-01-01T00:00:00Z"}
-    # The pack holds no memory.
+    # The pack contains no memory.
     assert alice.post("/v1/query", asked).json()["raw_chunks"] == []
 
     answer = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [said], "reason": "asked by Ada"}).json()

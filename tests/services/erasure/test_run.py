@@ -1,4 +1,4 @@
-"""Erasures beside everything else that runs: killed, twice, at once, with parts away."""
+"""Erasures under failure and load: killed, repeated, concurrent, and with parts of the server away."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class TestRedisAway:
 
 
 class TestQuestionsOfTheConsole:
-    """What staff asked may quote what is erased."""
+    """Questions of staff may quote erased texts."""
 
     def ask(self, tenant, text):
         return probe.keep(tenant.scope, text=text, settings=[probe.ProbeSetting()], now=timezone.now())
@@ -268,7 +268,7 @@ class TestQuestionsOfTheConsole:
 
 
 class TestOnTheWay:
-    """What another process holds in its hands while the erasure runs."""
+    """Data that another process holds in memory while the erasure runs."""
 
     def test_a_query_that_has_found_it_already_keeps_no_pack(self, alice, monkeypatch):
         ids = turns(alice, [SECRET])
@@ -401,7 +401,7 @@ class TestAtOnce:
         assert shown <= left
 
     def test_erasures_writers_summaries_and_curation_do_not_block_each_other(self, alice, monkeypatch):
-        """Sessions whose names the database sorts in another way than bytes do, in batches over all of them."""
+        """The database sorts the sessions' names differently from their bytes, and the batches cover all of them."""
         monkeypatch.setattr(run, "BATCH", 20)
         names = ["a", "B", "c", "Ä", "甲", "_"]
         for session in names:
@@ -485,7 +485,7 @@ def closing(call: Any, *arguments: Any) -> Any:
 
 
 def test_more_memories_than_one_statement_is_given(alice, bob):
-    """Some read and clear 2,000 ids at a time, and others 500."""
+    """Some holders read and clear 2,000 ids at a time, and others 500."""
     ids = [
         identity
         for start in range(10)
@@ -508,12 +508,12 @@ def test_more_memories_than_one_statement_is_given(alice, bob):
 
 
 def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, monkeypatch):
-    # How a question is planned is not what this is about.
+    # The planning of queries is not tested here.
     monkeypatch.setattr(erasure_proof, "PROBES", 0)
     ids = turns(alice, [f"note {number} word{number % 97}" for number in range(1000)])
     asked = request(alice, memory_ids=tuple(ids))
     with connection.cursor() as cursor:
-        # As after a vacuum of tables that had been emptied: PostgreSQL plans for one row of each.
+        # After a vacuum of emptied tables, PostgreSQL plans for one row in each.
         cursor.execute(
             "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace"
             " AND relname LIKE 'memory\\_%' AND relkind IN ('r', 'i')"
@@ -523,7 +523,7 @@ def test_statistics_older_than_the_memories_make_no_loop_of_all_in_all(alice, mo
         finished(carry_out(asked))
 
         read_since = rows_read(cursor) - before
-    # Each memory by each holder a few times, and all of them by none, which would be a million.
+    # Each holder reads each memory a few times; a loop of all memories in all would be a million reads.
     assert read_since < 500 * len(ids)
 
 
@@ -553,7 +553,7 @@ def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob, kind):
 
 
 def test_packs_of_before_the_column_are_found_by_their_json(alice):
-    """The statement of the migration that fills the column."""
+    """The test runs the migration's statement that fills the column."""
     import importlib
 
     migration = importlib.import_module("memory.migrations.0017_erasures").Migration
@@ -570,7 +570,7 @@ def test_packs_of_before_the_column_are_found_by_their_json(alice):
 
 
 def test_the_registry_finds_a_row_that_slipped_through(alice):
-    """Sweeps do not rely on the batches: a row without a memory is found and removed."""
+    """Sweeps do not rely on the batches: they find and remove rows without a memory."""
     [identity] = turns(alice, [SECRET])
     erasure = request(alice, session="s1")
     carry_out(erasure)

@@ -1,4 +1,4 @@
-"""Of equal evaluations one is queued or running at a time, whoever asks in whatever instant."""
+"""Only one of several equal evaluations is queued or running at a time, even with concurrent requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace for a measurement, in a transaction of its own."""
+"""A scratch namespace for a measurement, in a separate transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = 1_000
 
 @pytest.fixture
 def _outdated(db: None) -> None:
-    """As on a server that had next to nothing until now: PostgreSQL plans for one row of each table."""
+    """Set statistics as on a server that was empty until now: PostgreSQL plans for one row in each table."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace"
@@ -51,7 +51,7 @@ def test_a_question_does_not_read_all_of_the_namespace_for_each_of_its_hits():
 
         read = rows_read(cursor) - before
     assert len(found.retrieval.hits) == 10
-    # Each arm may look at every memory once or twice; a look-up of all of them for each candidate would be 50,000.
+    # Each arm may read every memory once or twice; reading all of them for each candidate would be 50,000 reads.
     assert read < 10 * COUNT
 
 

@@ -1,4 +1,4 @@
-"""A namespace in which facts are looked for, and a model that answers what a test says."""
+"""A namespace whose policy extracts facts, and a model that gives a test's answers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def endpoint(settings) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def wanted(alice) -> None:
-    """Alice's policy has facts looked for."""
+    """Let Alice's policy extract facts."""
     put_policy(alice.scope, wanted={"extract": "facts"}, now=timezone.now())
 
 
 @pytest.fixture
 def extract(alice, endpoint) -> Callable[..., Extracted]:
-    """Has the model answer these facts to all that it is asked, and reads what is new in the session."""
+    """Return a function that makes the model answer with these facts, and extracts from new turns of the session."""
 
     def run(*facts: dict[str, Any], session: str = "s1") -> Extracted:
         endpoint.answer = lambda body: says(list(facts))

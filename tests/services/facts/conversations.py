@@ -1,6 +1,7 @@
-"""Small conversations, and what a model might answer to each: facts that are said there, and facts that are not.
+"""Small conversations, and possible answers of a model to each, with facts that are said there and facts that are not.
 
-Written by hand for these tests. `None`: the fact is to be stored; a refusal: it is not to be, and mostly for that.
+Written by hand for these tests. `None`: the fact must be stored. A refusal: the fact must not be stored, and this is
+the main reason.
 """
 
 from __future__ import annotations

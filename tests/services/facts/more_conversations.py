@@ -1,5 +1,7 @@
-"""More conversations of the same form, in the order in which they were written. The rules were mended for what each
-showed; what passed and should not have before that stands in docs/concepts/facts.md."""
+"""More conversations of the same form, in the order in which they were written.
+
+The rules were improved after each one. docs/concepts/facts.md lists what passed wrongly before that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts from turns: what is stored and what refused, that nothing is stored twice, and that nothing waits."""
+"""Facts from turns: stored and refused ones, no duplicates, and no blocking."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def test_a_second_run_stores_nothing_and_asks_nobody(alice, remember, extract, e
 
 
 def test_a_run_that_was_killed_before_it_stored_is_made_again(alice, remember, extract):
-    """What is stored and how far the session was read change in one transaction."""
+    """Facts and the session's progress are stored in one transaction."""
     remember(alice, "I live in Lisbon.", speaker="Ana")
     extract(LISBON)
-    # A worker that read the same batch and was slower.
+    # A second worker read the same batch and was slower.
     Session.objects.in_scope(alice.scope).filter(name="s1").update(extracted_turn=0)
     done = extract(LISBON)
     assert (done.stored, done.merged) == (0, 1)
@@ -108,7 +108,7 @@ def test_what_is_denied_later_is_another_fact(alice, remember, extract):
 
 @pytest.mark.parametrize("told", [*CONVERSATIONS, *SECOND, *THIRD, *FOURTH], ids=lambda told: told.name)
 def test_only_what_is_said_is_stored(alice, extract, told):
-    """The whole way, with a model that answers good and bad facts at once."""
+    """The test takes the whole path, with a model that answers good and bad facts at once."""
     for speaker, text in told.said:
         role = "agent" if speaker == "Bot" else "user"
         turn = NewMemory(session="s1", role=role, text=text, speaker=speaker, occurred_at=SAID)
@@ -116,13 +116,13 @@ def test_only_what_is_said_is_stored(alice, extract, told):
     done = extract(*(answer for answer, _ in told.answers))
     good = {answer["text"] for answer, refusal in told.answers if refusal is None}
     assert {memory.text for memory in facts(alice)} <= good
-    # The gate keeps the planted instruction out: then there is no turn to read.
+    # If the gate rejects the planted instruction, no turn is left to read.
     if done.turns:
         assert done.stored + done.merged + sum(done.refused.values()) == len(told.answers)
 
 
 def test_most_of_what_is_said_passes():
-    """Strict rules refuse some of it; the turns are there to be found."""
+    """Strict rules refuse some of the facts, but the turns can still be found."""
     told = [*CONVERSATIONS, *SECOND, *THIRD, *FOURTH]
     good = [(one, answer) for one in told for answer, refusal in one.answers if refusal is None]
     passed = [answer for one, answer in good if isinstance(check_fact(answer, one.turns(), first_new=0), Fact)]
@@ -156,7 +156,7 @@ def test_the_turns_before_are_context_and_no_source_by_themselves(alice, remembe
     material = json.loads(endpoint.asked[-1].body["messages"][1]["content"])
     assert len(material["earlier_turns"]) == CONTEXT_TURNS
     assert [turn["text"] for turn in material["new_turns"]] == ["I live in Lisbon."]
-    # Number 1 is a turn that was read before.
+    # Number 1 is a turn that an earlier batch read.
     assert dict(done.refused) == {FactRefusal.NO_NEW_SOURCE: 1}
 
 

@@ -1,4 +1,4 @@
-"""Facts in answers and lists: found by their kind, told once with their turns, and never by another tenant."""
+"""Facts in answers and lists: found by kind, returned once with their turns, and never for another tenant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISBON = fact("Ana", "home", "Lisbon", "Ana lives in Lisbon.")
 
 @pytest.fixture
 def told(alice, remember, extract) -> tuple[str, str]:
-    """The ids of a turn and of the fact that rests on it."""
+    """Return the ids of a turn and of the fact that rests on it."""
     turn = remember(alice, "I live in Lisbon with my brother.", speaker="Ana", session="home")
     assert extract(LISBON, session="home").stored == 1
     return turn, str(Memory.objects.in_scope(alice.scope).facts().get().pk)

@@ -1,4 +1,4 @@
-"""What becomes of a fact when its turns are erased, archived, corrected or superseded, and come back."""
+"""Facts follow their turns when these are erased, archived, corrected or superseded, and come back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def erase(tenant, **target) -> dict:
 
 @pytest.fixture
 def turn(alice, remember, extract) -> UUID:
-    """A turn on which one fact rests."""
+    """Remember a turn on which one fact rests."""
     identity = UUID(remember(alice, "I live in Lisbon.", speaker="Ana"))
     assert extract(LISBON).stored == 1
     return identity
@@ -92,7 +92,7 @@ class TestErasing:
         assert not Memory.objects.in_scope(alice.scope).exists()
 
     def test_a_fact_that_came_after_the_request_goes_too(self, alice, remember, extract):
-        """The turn was named, and its fact was stored before the turn was gone."""
+        """The request names the turn, whose fact is stored before the turn is removed."""
         turn = UUID(remember(alice, "I live in Lisbon.", speaker="Ana"))
         asked = requests.request(alice.scope, target=Target(memory_ids=(turn,)), reason="asked for", now=timezone.now())
         assert extract(LISBON).stored == 1

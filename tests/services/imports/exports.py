@@ -1,4 +1,4 @@
-"""Made-up exports in the shapes that ChatGPT, Claude and Gemini have."""
+"""Made-up exports in the formats of ChatGPT, Claude and Gemini."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 
 
 def chatgpt(identity: str = "c1", **changes: Any) -> dict[str, Any]:
-    """A conversation whose second answer took the place of the first, with a tool's turns and a hidden one."""
+    """Return a conversation whose second answer replaced the first, with a tool's turns and a hidden turn."""
     nodes = {
         "root": node(None, None),
         "hidden": node("root", said("system", ["You are ChatGPT."], None)),
@@ -86,7 +86,7 @@ def claude(identity: str = "u1") -> dict[str, Any]:
 
 
 def gemini() -> list[dict[str, Any]]:
-    """Newest first, as Takeout has it."""
+    """Return activities newest first, as Takeout lists them."""
     return [
         {
             "header": "Gemini Apps",

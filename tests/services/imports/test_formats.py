@@ -161,7 +161,7 @@ def test_hindsights_list(tmp_path):
 
 
 def pam(identity: str = "c1", **links: str) -> dict[str, Any]:
-    """A conversation of Portable AI Memory; `links`: the message before each that has one."""
+    """Return a conversation in Portable AI Memory; `links` gives some messages their predecessor."""
     said = {
         "m1": ("user", "I sleep badly near stations."),
         "m2": ("assistant", "Then a hotel at the station."),

@@ -1,4 +1,4 @@
-"""Files that were made, or damaged, to do harm: each is refused with its reason, before it takes memory."""
+"""Files made or damaged to do harm: each is refused with a reason before it uses memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_zip_bomb(tmp_path):
 
 
 def test_a_zip_bomb_of_many_small_files(tmp_path):
-    """No one of them is large enough to be looked at alone."""
+    """None of the files is large enough to be noticed alone."""
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for number in range(40):
@@ -139,7 +139,7 @@ def test_zips_inside_zips_that_go_on_and_on(tmp_path):
 
 
 def test_a_zip_inside_a_zip_that_is_a_bomb(tmp_path):
-    """Neither of the two is one by itself."""
+    """Neither of the two is a zip bomb on its own."""
     inner = archive({"conversations.json": b" " * 15 * MB, "more.json": orjson.dumps([chatgpt()])})
     middle = {f"{number}.zip": inner for number in range(4)}
     assert len(inner) * container.MAX_RATIO < 15 * MB

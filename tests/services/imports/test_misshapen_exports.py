@@ -1,4 +1,4 @@
-"""Exports that are well-formed JSON and make no sense: what can be made out of them is stored, the rest is a fault."""
+"""Exports that are well-formed JSON but make no sense: usable parts are stored, and the others counted as faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.services.imports.survey import look_over
 from memory.services.imports.take_in import take_in
 from tests.services.imports.exports import chatgpt, claude, gemini, write
 
-# As they stand in a file: half of a character, and NUL.
+# Half of a surrogate pair, and NUL, as they are written in a file.
 HALF, NUL = "\\ud800", "\\u0000"
 MEM0 = {"id": "1", "memory": "Ada likes trains.", "user_id": "ada", "created_at": "2025-02-03T04:05:06Z"}
 HINDSIGHT = {"id": "1", "text": "Ada likes trains.", "fact_type": "world"}
@@ -28,7 +28,7 @@ def read(path: Path) -> list[SourceTurn]:
 
 
 def tree(nodes: dict[str, tuple[str | None, list[str]]], **changes: Any) -> dict[str, Any]:
-    """A conversation of ChatGPT's: of each message its parent and its children."""
+    """Return a conversation of ChatGPT's from each message's parent and children."""
     mapping = {
         name: {
             "id": name,
@@ -98,7 +98,7 @@ def test_a_conversation_that_is_none_is_a_fault_and_the_others_come(tmp_path, ch
 
     messages = changes.get("mapping", chatgpt()["mapping"])
     assert survey.turns == 6
-    # What has no messages is one that cannot be read.
+    # A conversation without messages counts as unreadable.
     assert survey.unreadable == (7 if "n4" in messages else 1)
     assert survey.messages == 2 * 7 + survey.unreadable
     assert [fault["place"] for fault in survey.faults] == ["conversation 2"]
@@ -180,7 +180,7 @@ def test_an_id_that_two_have_names_the_first(alice, tmp_path):
 
 
 def test_what_names_a_turn_does_not_grow_with_its_pieces(tmp_path):
-    """Each piece of a text, and each message of a conversation, is named by it: a file of a few MB took gigabytes."""
+    """Each piece of a text and each message of a conversation repeats the name: a file of a few MB took gigabytes."""
     long = "word " * 100_000
     kept = read(write(tmp_path, [{"conversations_memory": long}]))
     assert len(kept) == 25
@@ -219,7 +219,7 @@ def test_a_long_text_is_cut_after_a_line_or_a_word_and_loses_nothing(tmp_path, t
 
 
 def test_the_names_of_usual_turns_stay_as_they_were(tmp_path):
-    """They say what came before, from whichever file."""
+    """The names do not depend on the file, so they show which turns were imported earlier."""
     assert [turn.key for turn in read(write(tmp_path, [chatgpt()]))] == [
         f"chatgpt:c1:c1-{one}" for one in ("n1", "n3", "n4")
     ]

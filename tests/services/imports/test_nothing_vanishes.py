@@ -1,4 +1,4 @@
-"""No text of an export is nowhere: it is in a turn, or its message or part is counted with a reason."""
+"""Every text of an export is stored in a turn, or its message or part is counted with a reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT, MOMENT = 1756000000.0, datetime(2025, 8, 24, 1, 46, 40, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of message or part. Its texts come as a turn, or the message counts as `reason`, or the part as `part`."""
+    """A kind of message or part: its texts become a turn, or it is counted as `reason` (messages) or `part` (parts)."""
 
     content: Any
     reason: str = ""
@@ -121,7 +121,7 @@ CLAUDE = [
 
 
 class Filler:
-    """Puts a text of its own in place of each TEXT."""
+    """Replaces each TEXT by a unique text."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -191,7 +191,7 @@ def test_each_text_is_in_a_turn_or_counted_with_a_reason(kinds, make, data):
     stored = "\n".join(turn.memory.text for turn in turns)
     for kind, own in zip(chosen, texts, strict=True):
         missing = [text for text in own if text not in stored]
-        # One part that is counted has one text, and a message that is left out has all of its own.
+        # A counted part has one text; a message that is left out has all of its texts.
         assert len(missing) == (len(own) if kind.reason else min(len(missing), 1) if kind.part else 0)
 
 

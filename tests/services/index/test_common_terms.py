@@ -1,4 +1,4 @@
-"""Counts the common terms of large namespaces, once, and again when much has changed."""
+"""Counting the common terms of large namespaces: once, and again after many changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS = ["harbour ship crane tide", "bakery bread oven flour", "violin sonata b
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings, monkeypatch):
-    """Makes namespaces large from 200 memories on, and terms common from 50."""
+    """Let namespaces count as large from 200 memories on, and terms as common from 50."""
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
     monkeypatch.setattr(common_terms, "COMMON", 50)
 

@@ -1,4 +1,4 @@
-"""Which model is in use, vectors that are missing, and the switch to another model while search goes on."""
+"""The model in use, missing vectors, and the switch to another model while search continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 class Provider(HashEmbedding):
-    """Counts what it embeds, and is away while `away` is set."""
+    """A provider that counts the embedded texts, and is unavailable while `away` is set."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -61,7 +61,7 @@ def _marks_stay_right(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def providers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Provider]:
-    """The providers that are used, by the name of their model."""
+    """Return the providers in use by the name of their model."""
     made: dict[str, Provider] = {}
 
     def lookup(provider: str, name: str, dimensions: int = 0) -> Provider:
@@ -114,7 +114,7 @@ def test_the_database_keeps_one_model_active(db):
     active_model()
     other = embedding_model.find_model_row("hash", "hash-32")
     assert other.state == EmbeddingState.BUILDING
-    # What a process does that found no active model a moment before another made one.
+    # A process does this that found no active model just before another process made one.
     assert embedding_model._first_model().name == "hash-256"
     assert EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).count() == 1
 

@@ -1,4 +1,4 @@
-"""Makes pgvector's HNSW indexes for large namespaces, drops others, and finds by them what comparing all finds."""
+"""Making and dropping pgvector's HNSW indexes for large namespaces; searches find what comparing all memories finds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WORDS = [
 @pytest.fixture(autouse=True)
 def _small_is_large(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = LARGE
-    # A search with a filter goes along the graph when so many memories meet it.
+    # A filtered search uses the graph if at least this many memories match.
     monkeypatch.setattr(dense, "LOOKED_AT", 400)
     yield
     for place in hnsw_indexes.list_ready() | set(hnsw_indexes._list_indexes()):
@@ -64,7 +64,7 @@ def ingest_texts(tenant: Any, texts: list[str], *, session: str = "s1") -> list[
 
 
 def told(count: int, *, seed: int) -> list[str]:
-    """Returns texts of topics: each has three words of its own and is told with one that varies."""
+    """Return texts by topic: each topic has three words, and each text one further varying word."""
     chance = random.Random(seed)
     topics = [random.Random(number).sample(WORDS, 3) for number in range(40)]
     return [" ".join([*chance.choice(topics), f"detail{chance.randrange(60)}"]) for _ in range(count)]
@@ -82,14 +82,14 @@ def search(tenant: Any, text: str, *, among: SqlCondition | None = None, limit: 
 
 
 def recall(tenant: Any, text: str) -> float:
-    """Of the 10 best how many a search finds; equal scores are equally right."""
+    """Return the share of the 10 best that a search finds. Equal scores are equally right."""
     exact = {hit.memory_id: hit.score for hit in dense.exact(tenant.scope, asked(text), limit=1_000)}
     enough = sorted(exact.values())[-10] - 1e-6
     return sum(exact[one] >= enough for one in search(tenant, text)) / 10
 
 
 def plan_of(tenant: Any, text: str, monkeypatch: pytest.MonkeyPatch, **of: Any) -> list[str]:
-    """What PostgreSQL does for a search, as the role of a request."""
+    """Return PostgreSQL's plan of a search in the role of a request."""
     plans: list[str] = []
     whole = dense.fetch
 
@@ -122,7 +122,7 @@ def test_a_large_namespace_gets_an_index_that_searches_use_and_a_small_one_none(
 
 
 def test_large_neighbours_take_nothing_from_a_tenant(alice, bob):
-    """Neighbours hold ten times as many memories, all as near: of the exact top 10 at least 98 in 100 are found."""
+    """Neighbours have ten times as many memories, all as near; of the exact top 10 at least 98 in 100 are found."""
     own = ingest_texts(alice, told(300, seed=1))
     ingest_texts(bob, told(3000, seed=2))
     assert keep_up(seconds=120) == HnswReport(made=2)
@@ -185,23 +185,23 @@ def test_a_filter_is_part_of_the_search_whichever_way_it_goes(alice, monkeypatch
     of_narrow = predicate(Condition(MemoryField.SESSION, Operator.EQ, "narrow"))
     of_wide = predicate(Not(Condition(MemoryField.SESSION, Operator.EQ, "narrow")))
 
-    # Few meet it: all of them are compared, and none is missing.
+    # Few memories match the filter: all of them are compared, and none is missing.
     assert not any("memory_hnsw_" in line for line in plan_of(alice, "violin", monkeypatch, among=of_narrow))
     assert {*search(alice, "violin", among=of_narrow, limit=12)} == {str(one) for one in narrow}
-    # Many meet it: along the graph, in the same statement.
+    # Many memories match: the same statement searches the graph.
     plan = plan_of(alice, "violin", monkeypatch, among=of_wide)
     assert any("using memory_hnsw_" in line for line in plan), plan
     found = search(alice, "violin", among=of_wide)
     assert len(found) == 10
     assert not {*found} & {str(one) for one in narrow}
-    # As many as there are, when they are asked for: the graph alone would end before.
+    # A search for more hits than the graph alone would return gets all.
     assert len(search(alice, "violin", among=of_wide, limit=300)) == 300
 
 
 def test_a_build_that_outlasts_its_run_goes_on_and_nobody_begins_another(alice, monkeypatch):
     fill(alice, 400)
     assert keep_up(seconds=0) == HnswReport(is_at_work=True)
-    # Whatever it is at now: the next run does not disturb it, and one of them finds it whole.
+    # Whatever the first run is doing, the next one does not disturb it, and one of them finds the index complete.
     deadline = time.monotonic() + 60
     while not hnsw_indexes.list_ready():
         assert time.monotonic() < deadline
@@ -239,7 +239,7 @@ def test_a_namespace_that_has_shrunk_loses_its_index(alice):
     fill(alice, 200, session="goes", start=5_000)
     keep_up(seconds=60)
     reset_session(alice.scope, session="kept", dry_run=False, clear_audit=False, now=timezone.now())
-    # Still more than half of what makes it large.
+    # The namespace still has more than half of the memories that make it large.
     assert keep_up(seconds=60) == HnswReport()
     reset_session(alice.scope, session="goes", dry_run=False, clear_audit=False, now=timezone.now())
     assert keep_up(seconds=60) == HnswReport(dropped=1)

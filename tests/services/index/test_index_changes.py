@@ -1,4 +1,4 @@
-"""Whatever a search reads of a memory, its change is written down for the processes that hold the index in memory."""
+"""Every change of anything that a search reads is recorded for the processes that hold the index in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = "Ada Bell sold the blue bicycle to Bo Chen."
 
 @pytest.fixture
 def memory_id(alice, remember) -> uuid.UUID:
-    """A memory that names entities; what its own writing changed is not written down any longer."""
+    """Remember a text that names entities, and clear the changes that writing it recorded."""
     identity = uuid.UUID(remember(alice, TEXT))
     extract.index_pending(now=timezone.now())
     IndexChange.objects.across_namespaces().delete()
@@ -31,7 +31,7 @@ def memory_id(alice, remember) -> uuid.UUID:
 
 
 def changed(scope: Scope) -> list[tuple[uuid.UUID, bool]]:
-    """What was written down since the last call: subjects, and whether they are names."""
+    """Return the changes recorded since the last call: subjects, and whether they are names."""
     rows = IndexChange.objects.in_scope(scope)
     found = list(rows.order_by("subject").values_list("subject", "of_alias"))
     rows.delete()

@@ -1,4 +1,4 @@
-"""What memories say of their vectors agrees with the vectors, whoever stores, changes or switches them."""
+"""The embedding status of memories matches the vectors, however these are stored, changed or switched."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def away(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The provider is away until this is undone."""
+    """Make the provider unavailable until the patch is undone."""
 
     def refuse(*_: object) -> np.ndarray:
         raise EmbeddingUnavailable("away")
@@ -42,7 +42,7 @@ _embed = HashEmbedding.embed
 
 
 def picky(provider: HashEmbedding, texts: Sequence[str]) -> np.ndarray:
-    """Refuses what says so."""
+    """Refuse texts that contain the word "refused"."""
     if any("refused" in text for text in texts):
         raise EmbeddingRefused("too odd")
     return _embed(provider, texts)
@@ -107,7 +107,7 @@ def test_what_waited_before_a_switch_does_not_wait_after_it(alice, remember):
 
 
 def test_a_process_that_knows_the_former_model_stores_memories_that_wait(alice, remember, monkeypatch):
-    """Also when the command that switched has ended before it looked for them."""
+    """This also works after the switching command has ended, and so no longer looks for such memories."""
     remember(alice, "early")
     switch()
     former = EmbeddingModel.objects.get(state=EmbeddingState.RETIRED)

@@ -1,4 +1,4 @@
-"""Stored terms follow the analyser after an upgrade."""
+"""An upgrade of the analyser renews stored terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOW = timezone.now()
 
 
 def store_former_terms(**which: object) -> None:
-    """Gives memories the terms that an earlier analyser made of "Café"."""
+    """Give memories the terms that an earlier analyser made from "Café"."""
     Memory.objects.across_namespaces().filter(**which).update(terms=["café"], length=1)
     Posting.objects.across_namespaces().filter(memory__in=Memory.objects.across_namespaces().filter(**which)).delete()
     for memory in Memory.objects.across_namespaces().filter(state="active", **which):

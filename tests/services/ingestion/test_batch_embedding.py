@@ -1,4 +1,4 @@
-"""Long batches, whose vectors are made while the rest of them is looked at and written."""
+"""Long batches: their vectors are made while the rest of the batch is checked and written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COUNT = 150
 
 
 class Provider(HashEmbedding):
-    """Goes by what a test says before it embeds a part; `threads` has those that asked."""
+    """Calls a test's hook before it embeds a part; `threads` records the callers' threads."""
 
     def __init__(self) -> None:
         super().__init__("hash-256")
@@ -82,7 +82,7 @@ def vectors() -> dict[uuid.UUID, np.ndarray]:
 
 
 def assert_own_vectors(provider: Provider, texts: Sequence[str]) -> None:
-    """Exactly these texts are stored, each with the vector that its own text has."""
+    """Check that exactly these texts are stored, each with its own vector."""
     memories = list(Memory.objects.across_namespaces())
     assert sorted(memory.text for memory in memories) == sorted(texts)
     stored = vectors()
@@ -214,7 +214,7 @@ def test_a_batch_is_stored_where_its_summaries_cannot_be_asked_for(alice, provid
 
 
 def test_a_batch_of_two_namespaces_is_stored_where_no_job_can_be_made(alice, bob, provider, now, monkeypatch):
-    """The statement that fails is sent with the reach of one namespace, the rollback after it with that of both."""
+    """The failing statement is sent with the reach of one namespace, and the rollback after it with that of both."""
     monkeypatch.setattr(job_queries, "_ASK", "SELECT 1 / 0")
     both = [*turns(alice, distinct()), *turns(bob, distinct())]
     with reach.within(alice.scope.namespace_id, bob.scope.namespace_id):

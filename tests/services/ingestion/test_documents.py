@@ -1,4 +1,4 @@
-"""Documents written, replaced and deleted at once: every state in between is a whole one."""
+"""Documents that are written, replaced and deleted at the same time: every intermediate state is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many at once: attackers, reviewers, a reset beside a release, writers at a namespace's quota."""
+"""Concurrent attackers, reviewers, resets with releases, and writers at a namespace's quota."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _model(transactional_db: None) -> None:
 
 
 def held(alice: Any) -> str:
-    """Has a text quarantined; returns the item's id."""
+    """Have a text quarantined; return the item's id."""
     return ingest(alice.scope, memory=turn(ATTACK), now=timezone.now()).outcomes[0].memory_id
 
 

@@ -1,4 +1,4 @@
-"""Writers at once, each on a connection of its own."""
+"""Concurrent writers, each with a separate connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model that the tests serve judges what the rules suspect: kept, and no key to what is held."""
+"""A fake language model reviews suspected texts: its verdict is stored, and cannot release quarantined ones."""
 
 from __future__ import annotations
 

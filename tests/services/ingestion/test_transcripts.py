@@ -1,4 +1,4 @@
-"""An import adds every turn once, whatever happens to it on the way."""
+"""An import stores every turn once, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_second_run_of_the_same_file_adds_nothing(scope: Scope) -> None:
     assert (done.new, done.present) == (0, 10)
     assert counted == [4, 4, 2]
     assert stored(scope) == expected(10)
-    # A day later the importer's promise must still hold.
+    # The importer's promise must still hold a day later.
     assert not IdempotencyRecord.objects.filter(keep_forever=False).exists()
 
 

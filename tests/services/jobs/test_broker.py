@@ -1,4 +1,5 @@
-"""A cluster has the jobs of its priority done only, and a namespace with thousands of them delays no other's first."""
+"""A cluster carries out only jobs of its priority, and thousands of jobs in one namespace do not delay another's
+first."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ def _new_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill(namespace_id: int, count: int, priority: JobPriority = JobPriority.NORMAL) -> None:
-    """Makes that many jobs of the namespace, which are due."""
+    """Make `count` due jobs in the namespace."""
     due = timezone.now() - timedelta(hours=1)
     jobs = (Job(namespace_id=namespace_id, kind="x", priority=priority, due_at=due) for _ in range(count))
     Job.objects.bulk_create(jobs, batch_size=2_000)
 
 
 def take(count: int, priority: JobPriority = JobPriority.NORMAL) -> list[int]:
-    """Returns the namespaces of the next jobs that a worker claims."""
+    """Return the namespaces of the next jobs that a worker claims."""
     jobs = [runner.claim(priority, now=timezone.now()) for _ in range(count)]
     return [job.namespace_id for job in jobs if job is not None]
 

@@ -1,4 +1,4 @@
-"""Jobs are replayed, discarded and deleted; and a thousand of them are done."""
+"""Jobs are replayed, discarded and deleted, and a thousand of them are carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queueing: a job comes and goes with the change that asks, and nothing is queued twice."""
+"""Queueing: a job is created and removed in the transaction that requests it, and nothing is queued twice."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
 
 
 def test_what_is_asked_for_while_it_runs_is_done_in_another_run(alice, monkeypatch):
-    """The first run may have passed by what the second request is about."""
+    """The first run may already have passed the subject of the second request."""
     arguments = (alice.scope.namespace_id, "s1")
     asked: list[str] = []
 
@@ -128,7 +128,7 @@ def test_of_many_who_ask_at_once_one_queues(alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_request_whose_transaction_is_still_open_when_the_job_ends_is_not_lost(alice, monkeypatch):
-    """The end of the run waits for it, and so queues another."""
+    """The end of the run waits for the transaction, and so queues another run."""
     arguments = (alice.scope.namespace_id, "s1")
     asked, let_commit = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""A job's run: claimed once, its heart beats, its failures are kept, and a killed worker's job goes on or is failed."""
+"""A job's run: it is claimed once, its heart beats, its failures are kept, and after a kill it resumes or fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory.services.jobs.schedules import mend_clock
 from memory.services.summaries import condense
 from tests.job_queue import make_due, queued_jobs, work_off
 
-# Later than the jobs that the tests queue.
+# Later than the jobs in the tests' queue.
 NOW = datetime(2037, 5, 8, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
@@ -33,7 +33,7 @@ def queued(tenant, session: str = "s1") -> Job:
 
 
 def begin(job: Job, now: datetime = NOW) -> Job | None:
-    """Claims the only job there is."""
+    """Claim the only job in the queue."""
     return runner.claim(JobPriority(job.priority), now=now)
 
 
@@ -245,7 +245,7 @@ def test_the_heart_beats_while_the_work_goes_on_and_carries_the_progress_out_of_
 
 
 def _elsewhere(job_id: uuid.UUID) -> tuple:
-    """The row as another connection sees it."""
+    """Return the row as another connection sees it."""
     found: list[tuple] = []
 
     def look() -> None:
@@ -321,7 +321,7 @@ class TestSchedules:
 
 
 class TestClock:
-    """A clock that jumps back by hours leaves moments in the future."""
+    """After a clock jumps back by hours, some stored moments are in the future."""
 
     def test_a_running_job_whose_heartbeat_lies_ahead_is_taken_for_lost(self, alice):
         job = queued(alice)
@@ -347,7 +347,7 @@ class TestClock:
 
         early.refresh_from_db()
         assert early.state == "done"
-        # What runs once a day is due in its regular time all the same.
+        # Daily schedules keep their regular time.
         assert not Schedule.objects.filter(minutes__lt=180, next_run__gt=timezone.now()).exists()
 
     def test_what_is_due_in_its_regular_time_is_left_alone(self, alice, settings):

@@ -1,4 +1,4 @@
-"""Background work rests while requests are answered, and only then."""
+"""Background work pauses while requests are answered, and only then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.postgresql import reach
 from memory.services.jobs import throttle
 from memory.services.jobs.throttle import MAX_REST_SECONDS, REST, Throttle
 
-# PostgreSQL shows a transaction the same connections until its end.
+# PostgreSQL shows a transaction the same connections until it ends.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -26,7 +26,7 @@ def web() -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def rests(monkeypatch) -> list[float]:
-    """Records the pauses instead of making them."""
+    """Record the pauses instead of making them."""
     made: list[float] = []
     monkeypatch.setattr(throttle.time, "sleep", made.append)
     return made
@@ -39,7 +39,7 @@ def connect(name: str) -> psycopg.Connection:
 
 
 def look() -> bool:
-    """Looks as a job of one namespace does."""
+    """Check for requests as a job of one namespace does."""
     with reach.within(1):
         return are_requests_answered()
 

@@ -1,4 +1,4 @@
-"""Waiting jobs are counted, late ones named, and a wait for the end of all of them ends."""
+"""Waiting jobs are counted, late jobs are named, and waiting for all of them ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_jobs_are_counted_by_priority_and_namespace(alice, bob):
     enqueue(EMBED_PENDING)
     Job.objects.across_namespaces().filter(arguments__contains="s2").update(queued_at=now - timedelta(hours=1))
     Job.objects.across_namespaces().filter(kind="import_memories").update(state="running")
-    # What the clock runs is listed with the schedules.
+    # Scheduled runs are listed with the schedules.
     Job.objects.create(schedule="memos: sweep", kind="sweep_memories", state="running")
 
     status = queue_status(EVERYWHERE)
@@ -75,7 +75,7 @@ def test_a_job_that_is_not_begun_is_named_with_the_wait_that_is_too_long(alice, 
     late = now + timedelta(seconds=9)
     expected = f"{kind.priority.label} jobs wait for {seconds + 9} s, more than {seconds} s"
     assert describe_overdue(now=late) == expected
-    # One between two attempts waits for its time.
+    # A job between two attempts waits for its time.
     jobs.update(started_at=now)
     assert describe_overdue(now=late) == ""
 
@@ -86,7 +86,7 @@ def test_a_wait_ends_when_nothing_is_left(alice, remember):
     enqueue(CONDENSE, alice.scope.namespace_id, "s1")
     waited = wait_for(access(alice), seconds=0)
     assert (waited.is_idle, waited.jobs, waited.turns) == (False, 1, 1)
-    # The wait itself has asked for what follows the turn.
+    # The wait itself has queued the work that follows the turn.
     done = wait_for(access(alice), seconds=60, sleep=lambda _: work_off())
     assert (done.is_idle, done.jobs, done.turns) == (True, 0, 0)
 

@@ -1,4 +1,4 @@
-"""What a session keeps asking for stays in working memory, with the reason; what is doubted or erased does not."""
+"""Frequently recalled memories stay in working memory, with the reason; doubted or erased ones do not."""
 
 from __future__ import annotations
 

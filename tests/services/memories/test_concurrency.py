@@ -1,4 +1,4 @@
-"""Changes of one memory at once: none is lost, and none waits for ever."""
+"""Simultaneous changes of one memory: none is lost, and none waits for ever."""
 
 from __future__ import annotations
 

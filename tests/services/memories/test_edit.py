@@ -1,4 +1,4 @@
-"""Archive, restore and edit: what they change, what they leave, and that counts stay exact."""
+"""Archive, restore and edit: what they change, what they leave unchanged, and exact counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine did for a newer memory is given back when that says something else, is away, or is gone."""
+"""Automatic changes for a newer memory are undone when that memory changes, is archived, or is erased."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settle() -> int:
 
 @pytest.fixture
 def told(alice, remember) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
-    """A memory that lost a part, one that was superseded as a whole, and the one that did both."""
+    """Remember a memory that lost a part, one that was superseded as a whole, and the newer one that did both."""
     ids = (
         remember(alice, OLD, session="march", occurred_at=MARCH),
         remember(alice, WHOLE, session="march", occurred_at=MARCH),
@@ -187,7 +187,7 @@ def test_what_two_newer_ones_end_stays_ended_when_one_of_them_goes(alice, rememb
 
 @pytest.mark.parametrize("at_once", [1, 50])
 def test_one_call_gives_back_what_several_newer_ones_took(alice, remember, monkeypatch, at_once):
-    """Chess is ended by one of them, bread by another, tea by both; the oboe by a third, which stays."""
+    """One newer memory ends chess, another one bread, and both end tea; a third ends the oboe, and stays."""
     monkeypatch.setattr(give_back, "AT_ONCE", at_once)
     things = ("chess problems", "rye bread", "green tea", "oboe music")
     older = {thing: uuid.UUID(remember(alice, f"I love {thing}.", occurred_at=MARCH)) for thing in things}

@@ -1,4 +1,4 @@
-"""Where the clause that gives way cannot be cut out, both memories stay: the newer comes first and the hit says so."""
+"""If the outdated clause cannot be cut out, both memories stay: the newer ranks first, and the hit says so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEW = "Mia moved to Oslo."
 
 @pytest.fixture(autouse=True)
 def _near(monkeypatch) -> None:
-    """Statements that share words are near: the vectors of the tests have no meaning."""
+    """Make statements that share words similar, since the test vectors have no meaning."""
 
     def measure_cosines(_model: object, said: str, others: Sequence[str]) -> list[float]:
         return [0.9 if len(set(terms(said)) & set(terms(other))) > 0 else 0.1 for other in others]

@@ -1,4 +1,4 @@
-"""What a newer memory takes back leaves search: in the background, with its reason, and not for good."""
+"""Statements that a newer memory takes back leave search: in the background, with a reason, and reversibly."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def indexed_terms(tenant) -> int:
 
 @pytest.fixture
 def told(alice, remember) -> tuple[str, str]:
-    """A memory of two statements, one of which the next takes back."""
+    """Remember two statements in one memory, and a newer memory that takes one of them back."""
     return (
         remember(alice, OLD, session="march", occurred_at=MARCH),
         remember(alice, NEW, session="may", occurred_at=MAY),

@@ -1,4 +1,4 @@
-"""Settling under attack: forged speakers, texts made to be slow, one memory that fails, and changes in the middle."""
+"""Settling under attack: forged speakers, texts made to be slow, one memory that fails, and changes during a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settle() -> int:
 
 
 def assert_index_is_whole(tenant) -> None:
-    """Postings, counts and vectors are those of what the rows say."""
+    """Check that postings, counts and vectors match the rows."""
     rows = Memory.objects.in_scope(tenant.scope)
     active = {row.pk: row for row in rows.filter(state=MemoryState.ACTIVE)}
     stats = NamespaceStat.objects.filter(namespace_id=tenant.scope.namespace_id)
@@ -120,7 +120,7 @@ def test_a_text_that_cannot_be_read_keeps_nobody_waiting(alice, remember, monkey
         return plain(scope, memory)
 
     monkeypatch.setattr(comparison, "begin", failing)
-    # The others came later, and are not compared with one of a later time.
+    # The other memories came later, and are not compared with a memory from a later time.
     monkeypatch.setattr(settling, "find_later", lambda *_, **__: [])
     assert settle() == 3
     [job] = Job.objects.across_namespaces().filter(kind="settle_memory")
@@ -169,7 +169,7 @@ def test_a_session_whose_count_fell_behind_its_turns_ends(alice, remember):
 
 
 def test_a_text_of_nothing_but_announcements_is_judged_in_bounds(alice, remember, monkeypatch):
-    # Each of them would take longer; the bound is the same for a shorter time.
+    # Each comparison would take longer; a shorter time limit works in the same way.
     monkeypatch.setattr(comparison, "MAX_SECONDS", 0.5)
     remember(alice, "".join(f"I love chess problem {number}. " for number in range(700)), occurred_at=MARCH)
     remember(alice, "".join(f"I no longer love chess problem {number}. " for number in range(500)), occurred_at=MAY)

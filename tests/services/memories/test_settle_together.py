@@ -1,4 +1,4 @@
-"""Runs that compare new turns with earlier ones at once: each turn once, and none waits for another's namespace."""
+"""Simultaneous runs compare new turns with earlier ones: each turn once, and no run waits for another's namespace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _model(transactional_db: None) -> None:
 
 @pytest.fixture
 def tell() -> Callable[..., Scope]:
-    """A namespace of its own with the turns of TOLD, which came `before` now."""
+    """Return a function that makes a namespace with the turns of TOLD, stored `before` now."""
 
     def make(name: str, *, before: timedelta = timedelta()) -> Scope:
         scope = Scope(Namespace.objects.create(name=name).pk, name, "tests")
@@ -52,7 +52,7 @@ def waits(scope: Scope) -> bool:
 
 
 def outcome(scope: Scope) -> list[tuple[str, int]]:
-    """What is left of each memory, and how many links it has."""
+    """Return the remaining text of each memory, and its number of links."""
     links = MemoryLink.objects.in_scope(scope)
     return [(one.live, links.filter(memory_id=one.pk).count()) for one in Memory.objects.in_scope(scope).order_by("pk")]
 
@@ -114,13 +114,13 @@ def test_turns_that_have_waited_for_long_get_another_run(tell):
 
     settling.settle_pending(now=timezone.now(), seconds=-1)
     assert arguments_of_help() == [[1]]
-    # Once more, while it waits for a worker.
+    # Once more, while the batch waits for a worker.
     settling.settle_pending(now=timezone.now(), seconds=-1)
     assert arguments_of_help() == [[1]]
 
     [job] = Job.objects.across_namespaces().filter(kind="help_settling")
     run_job(job)
-    # Nobody was beside it.
+    # It worked alone.
     assert arguments_of_help() == [[1]]
     job.refresh_from_db()
     assert job.state == "done"

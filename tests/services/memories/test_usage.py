@@ -1,4 +1,4 @@
-"""Uses are counted in the background, each once; importance follows what became known, but never a person's own."""
+"""Uses are counted in the background, each once; importance follows the known uses, but never replaces a person's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask(tenant: Tenant, path: str = "/v1/query", **fields) -> None:
 
 
 def later():
-    """When events of now are settled."""
+    """Return the time when present events are settled."""
     return timezone.now() + 2 * usage.SETTLED
 
 

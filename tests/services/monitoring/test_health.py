@@ -1,4 +1,4 @@
-"""What the report looks at, and what it says of it."""
+"""The checks of the health report, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of requests: counted by minute, listed, and never in the way of a request."""
+"""Figures of requests: they are counted by minute and listed, and never delay a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.api.mcp.client import work
 
 @pytest.fixture
 def recording(settings, monkeypatch):
-    """Requests are recorded, and written when the test says so."""
+    """Record requests, and write them only when the test says so."""
     settings.MEMOS_REQUEST_LOG = 100
     buffer = request_log._Buffer(pid=request_log.os.getpid())
     monkeypatch.setattr(request_log, "_buffer", buffer)

@@ -1,4 +1,4 @@
-"""A namespace whose policy has preferences read by rules."""
+"""A namespace whose policy reads preferences by rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def wanted(alice) -> None:
 
 @pytest.fixture
 def read(alice, wanted) -> Callable[..., PreferencesRead]:
-    """Reads what is new in the session."""
+    """Return a function that extracts preferences from new turns of the session."""
 
     def run(session: str = "s1") -> PreferencesRead:
         return read_session(alice.scope, session=session, now=timezone.now())

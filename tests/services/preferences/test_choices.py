@@ -1,4 +1,4 @@
-"""Preferences that choices show: none of one choice; over by words or newer choices; gone with their turns."""
+"""Preferences shown by choices: one choice shows none; words or newer choices end them; they go with their turns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def evidence(memory: Memory) -> set[str]:
 
 @pytest.fixture
 def choose(alice, remember, read):
-    """Says the texts, each in a session and on a day of its own, and has each read; returns the turns."""
+    """Return a function that stores each text in a new session on a new day, has it read, and returns the turns."""
     days = iter(range(1, 60))
 
     def run(*texts: str, speaker: str = "Ana") -> list[str]:
@@ -206,7 +206,7 @@ def test_the_profile_says_what_shows_a_line_and_its_strength_falls_with_its_evid
 
 
 class TestForgedKeys:
-    """A preference that a cube's file or a hand put there, with a key that no object has."""
+    """A cube's file or a person stored a preference with a key that no object has."""
 
     def forge(self, tenant, **said) -> None:
         record = {"shown_by": "choices", "object": "aisle seat", "wanted": True, "attitude": "habit", "by": "rules"}

@@ -1,4 +1,4 @@
-"""Preferences that a language model reads, stated and shown by choices: only what the turns show, of their holders."""
+"""Preferences that a language model reads, both stated and shown by choices: only those in the holders' own turns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.providers.endpoint import Endpoint, serving
 
 ACCESS = system_access("tests")
 BEGIN = timezone.now() - timedelta(days=60)
-# Three occasions of which rules read none.
+# Three occasions that the rules do not recognise.
 QUIET = ("I booked the quiet inn.", "Just took the quiet inn.", "Booked the quiet inn a third time.")
 
 
@@ -62,7 +62,7 @@ def chosen(*turns: int, **fields: Any) -> dict[str, Any]:
 
 
 def name_all(about: str, **fields: Any) -> Callable[[dict[str, Any]], tuple[int, Any]]:
-    """A model that names every turn of Ana's with these words, as one that understood it would."""
+    """Return a model that names every turn of Ana's with these words, as a model that understands it would."""
 
     def run(body: dict[str, Any]) -> tuple[int, Any]:
         told = material(body)
@@ -97,7 +97,7 @@ def read(alice, endpoint) -> Callable[..., PreferencesRead]:
 
 @pytest.fixture
 def choose(alice, remember, read):
-    """Says the texts, each in a session and on a day of its own, and has each read; returns the turns."""
+    """Return a function that stores each text in a new session on a new day, has it read, and returns the turns."""
     days = iter(range(1, 60))
 
     def run(*texts: str, speaker: str = "Ana") -> list[str]:
@@ -475,13 +475,13 @@ class TestFailures:
 
 
 class TestContradictions:
-    """What a model alone reads ends neither what rules read nor a constraint."""
+    """Preferences that only a model reads override neither those of the rules nor a constraint."""
 
     PEANUTS = {"object": "peanuts", "strength": 0.9}
 
     @pytest.fixture
     def hear(self, alice, remember, read, endpoint):
-        """Has Ana say the text on a day, and the model answer `preference` of it."""
+        """Return a function that remembers Ana's text on a day and reads it with the model's answer `preference`."""
 
         def run(day: int, words: str, /, **preference: Any) -> PreferencesRead:
             moment, session = BEGIN + timedelta(days=day), f"d{day:02}"

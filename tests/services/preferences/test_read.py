@@ -1,4 +1,4 @@
-"""Preferences read in turns: nothing where it is not wanted, once each, and the newer in place of the older."""
+"""Reading preferences in turns: not where the policy forbids it, each once, and a newer one replaces an older."""
 
 from __future__ import annotations
 

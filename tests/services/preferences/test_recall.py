@@ -1,4 +1,4 @@
-"""Preferences in answers: with requests that share no word with them, and never in the way of a question of facts."""
+"""Preferences in answers: they join requests that share no word with them, and never displace answers about facts."""
 
 from __future__ import annotations
 

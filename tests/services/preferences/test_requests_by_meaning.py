@@ -1,8 +1,8 @@
-"""What preferences are for, with the model that MemOS brings: a request finds what somebody avoids, though the two
-share no word; and a question of facts is answered as if there were no preferences.
+"""The purpose of preferences, with the model that MemOS includes: a request finds what its user avoids, though they
+share no word; and a factual question is answered as if there were no preferences.
 
-With the policy the turn stands higher, by one to four places of 62: the quantized model rounds otherwise on processors
-without VNNI. A request still finds first what is of Rome.
+With the policy the turn ranks higher, by one to four places of 62: the quantized model rounds differently on processors
+without VNNI. A request still finds first the memories about Rome.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory.text.analysis import terms
 from memory.types import NewMemory
 
 REQUEST, AVOIDS, TOP_K = "Find me a hotel in Rome for the weekend", "I avoid lively places.", 20
-# What the same people say besides: of Rome, of hotels, of themselves, and of everything else.
+# Other statements of the same people: about Rome, hotels, themselves, and everything else.
 OTHERS = """
 The flight to Rome lands at noon on Friday.
 Rome was founded in 753 before Christ, the guide said.
@@ -94,7 +94,7 @@ def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def told(alice, model_dir) -> Iterator[str]:
-    """The id of the turn, in a session with all others of one speaker; preferences are read by rules."""
+    """Return the id of the turn, in a session with one speaker's other turns; rules read the preferences."""
     with override_settings(MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_MODEL_DIR=model_dir):
         have(alice, "rules")
         texts = [*OTHERS[::2], AVOIDS, *OTHERS[1::2]]

@@ -1,4 +1,4 @@
-"""Maps of namespaces: axes, places that stay, samples, clusters; what is erased leaves none."""
+"""Maps of namespaces: axes, stable positions, samples, clusters; erased memories have no position."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class TestSample:
         assert held["large", 1] == pytest.approx(24, abs=1)
         assert held["large", 2] == pytest.approx(12, abs=1)
         assert held["small", 0] == pytest.approx(12, abs=1)
-        # Together the many small ones have about their share, though none of them has a place of its own.
+        # Together the many small sessions have about their share, though none of them has a reserved place.
         assert held["tiny", 0] == pytest.approx(12, abs=5)
         assert fit.chart(alice.scope).memories == 300
 

@@ -1,4 +1,4 @@
-"""A query's record need not wait for the disk; what is ingested does."""
+"""A query's record does not wait for the disk, but an ingest does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering a question: what is handed over, what it is counted at, and what is kept of it."""
+"""Answering a question: the pack, its token counts, and the stored pack."""
 
 from __future__ import annotations
 
@@ -249,5 +249,5 @@ def test_instructions_are_in_the_text_and_not_in_the_summary_that_stands_in(alic
 
     assert answer.pack["text"].startswith("Instructions:\n- Answer from the memories")
     assert answer.condensed_summary == plain.condensed_summary == "Latest messages:\n- user: I prefer green tea."
-    # They cost the same either way, and are no saving.
+    # These tokens cost the same either way, so they are not savings.
     assert answer.token_original - answer.token_condensed == plain.token_original - plain.token_condensed

@@ -1,4 +1,4 @@
-"""A search that is ended leaves its connection as it was."""
+"""A search that is ended early leaves its connection unchanged."""
 
 from __future__ import annotations
 

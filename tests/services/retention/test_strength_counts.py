@@ -1,4 +1,4 @@
-"""Figures of decay that are kept: the same as counted, of one policy, and gone when they are to be counted anew."""
+"""Stored figures of decay: equal to fresh ones, for one policy, and deleted when they are to be recomputed."""
 
 from __future__ import annotations
 

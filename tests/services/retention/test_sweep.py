@@ -1,4 +1,4 @@
-"""The sweep: what it archives and deletes, what it leaves, and that nothing is lost or done twice."""
+"""The sweep: what it archives, deletes and leaves, and that nothing is lost or done twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 FACT = "The kiln of the pottery in Lisbon fires at 1,240 degrees."
 TALK = "Thanks!"
-# What each needs to fall below the floor is between these ages.
+# Each kind falls below the floor between these ages.
 TALK_ALIVE, TALK_GONE = 55 * DAY, 75 * DAY
 FACT_ALIVE, FACT_GONE = 500 * DAY, 700 * DAY
 
@@ -195,7 +195,7 @@ class TestRestore:
         assert run(then + HOUR).total.expired == 0
         assert run(then + due.GRACE + HOUR).total.anything is False
         assert active(scope) == {talk}
-        # Its age has begun anew.
+        # Its age has started over.
         assert run(then + 31 * DAY).total.expired == 1
 
     def test_a_restored_memory_is_left_alone_however_weak_it_is(self, scope):
@@ -272,7 +272,7 @@ class TestRunsAndBatches:
 
         runs = [run(NOW + TALK_GONE, seconds=0) for _ in range(4)]
 
-        # The datasets, Alice, Bob; then it begins anew.
+        # The runs are for the datasets, Alice and Bob; the fourth starts over.
         assert [swept.finished for swept in runs] == [False, False, False, True]
         assert run(NOW + TALK_GONE).finished
         assert active(scope) == active(bob.scope) == set()
@@ -314,7 +314,7 @@ class TestTwoAtOnce:
         assert differences([alice.scope.namespace_id]) == []
 
     def test_batches_of_two_transactions_share_no_memory(self, alice):
-        """Without the lock of the run, rows that one has taken are skipped by the other."""
+        """If runs did not lock, one would skip the rows that the other has taken."""
         remember(alice.scope, *[TALK + "!" * number for number in range(10)])
         policy = sweep.governing(alice.scope.namespace_id).effective.policy
         taken: list[list[uuid.UUID]] = []
@@ -341,7 +341,7 @@ class TestTwoAtOnce:
         with transaction.atomic():
             Memory.objects.across_namespaces().select_for_update().get(pk=talk)
             hold.start()
-            # The sweep leaves a row that another holds.
+            # The sweep skips a row that another transaction has locked.
             assert together(lambda: run(NOW + TALK_GONE))[0].total.decayed == 0
         hold.join()
 
@@ -411,7 +411,7 @@ def make_pack(scope: Scope, at: datetime) -> None:
 
 
 def make_run(namespace_id: int, at: datetime, status: str) -> None:
-    # Of one dataset only one run may be open.
+    # Only one run of a dataset may be open.
     made = EvaluationRun.objects.create(
         namespace_id=namespace_id, dataset=status, status=status, actor="t", created_at=at
     )
@@ -447,7 +447,7 @@ def atomically(work: Callable, *arguments) -> None:
 
 
 def together(*work: Callable) -> list:
-    """What each of `work` returns, each in a thread and on a connection of its own, at once."""
+    """Return the results of `work`, run at once in separate threads with separate connections."""
     results: list = []
     threads = [threading.Thread(target=lambda one=one: results.append(closing(one)())) for one in work]
     for thread in threads:

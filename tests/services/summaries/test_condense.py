@@ -1,4 +1,4 @@
-"""Session summaries: when one is asked for, what a version holds, and that many at once make one."""
+"""Session summaries: when they are requested, the contents of a version, and a single result of concurrent runs."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_the_first_summary_is_due_with_the_first_message_and_a_new_one_with_enou
     assert not request(alice, has_summary=True)
     tell(alice, 1, first=5)
     assert request(alice, has_summary=True)
-    # The job of the first request was not taken from the queue: it will do for both.
+    # The first request's job is still in the queue, and serves both requests.
     assert len(jobs()) == 1
 
 

@@ -1,4 +1,4 @@
-"""When a summary is due again: by messages, by tokens, after a quiet time; and who is told the reason."""
+"""Summaries become due by messages, by tokens, and after a quiet time; the reason is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards tell nothing that left search: not at once, not when they are made anew; what comes back is told again."""
+"""Cards do not contain retired statements, neither at once nor when rebuilt; reinstated statements return."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAFF = system_access("staff:ann")
 
 @pytest.fixture
 def told(alice, remember) -> tuple[uuid.UUID, uuid.UUID]:
-    """A summarised memory, and one of another session that takes a part of it back."""
+    """Remember a memory that is summarised, and one of another session that takes a part of it back."""
     old = remember(alice, OLD, session="march", speaker="Ann", occurred_at=MARCH)
     remember(alice, "The night train leaves from platform nine.", session="march", speaker="Ann", occurred_at=MARCH)
     condense_session(alice.scope, session="march", now=timezone.now())

@@ -1,4 +1,4 @@
-"""A legal hold, of one memory or of the namespace, stops every way in which a memory goes or says something else."""
+"""A legal hold on one memory or the whole namespace stops everything that deletes or changes a memory."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def put(tenant: Any, text: str = TEXT) -> None:
 
 @pytest.fixture
 def memory_id(alice, remember) -> uuid.UUID:
-    """One of a session's two turns; a document stands beside them."""
+    """Return one of a session's two turns; there is also a document."""
     remember(alice, "The kettle is on.")
     return uuid.UUID(remember(alice, TEXT))
 
@@ -76,7 +76,7 @@ def restore_first(memory_id: uuid.UUID) -> None:
     lifecycle.restore_version(STAFF, version_id=version.pk, **common(memory_id))
 
 
-# What takes a memory away or has it say something else, by the function of the services that does it.
+# Functions of services that remove or change a memory, by name.
 WAYS: dict[str, Callable[[Any, uuid.UUID], Any]] = {
     "reset.reset_session": lambda alice, _: reset.reset_session(
         alice.scope, session="s1", dry_run=False, clear_audit=False, now=timezone.now()
@@ -293,7 +293,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
 @pytest.mark.parametrize("whole", [False, True], ids=["memory", "namespace"])
 @pytest.mark.parametrize("way", ["archive", "delete"])
 def test_a_hold_that_is_placed_at_once_is_seen_or_waits(alice, way, whole):
-    """The deed waits for the transaction that places the hold, and is refused when that has ended."""
+    """The change waits for the transaction that places the hold, and is then refused."""
     put(alice)
     [chunk] = Memory.objects.across_namespaces().values_list("pk", flat=True)
     errors: list[Exception] = []

@@ -1,4 +1,4 @@
-"""A namespace that consents, with memories to learn; a stand-in for the trainer, and a server of models."""
+"""A consenting namespace with memories to learn, a stand-in for the trainer, and a server of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of training do again and again: consent, memories to learn, exports and adapters that are made."""
+"""Steps that tests of training repeat: consent, memories to learn from, finished exports and adapters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def consent(tenant: Any, *, given: bool = True) -> None:
 
 
 def turn_on(tenant: Any, cube_id: uuid.UUID, *, on: bool = True) -> None:
-    """Turns parametric memory of a cube on, or off."""
+    """Turn parametric memory of a cube on or off."""
     kinds = ["textual", "parametric"] if on else ["textual"]
     answer = tenant.client.patch(f"/v1/cubes/{cube_id}", data={"kinds": kinds}, content_type="application/json")
     assert answer.status_code == 200, answer.content
@@ -43,7 +43,7 @@ def replace(older: str, newer: str) -> None:
 
 
 def fill(tenant: Any, remember: Any) -> dict[str, str]:
-    """Memories of every origin; their ids by what they are."""
+    """Store memories of every origin, and return their ids by kind."""
     ids = {
         "fact": remember(tenant, "The release train leaves every second Thursday at 14:00.", speaker="Ada"),
         "question": remember(tenant, "How do we open a letter to a customer?", session="s2", speaker="Ben"),
@@ -58,7 +58,7 @@ def fill(tenant: Any, remember: Any) -> dict[str, str]:
 
 
 def export(tenant: Any, **options: Any) -> dict[str, Any]:
-    """An export, made as the worker makes it; how it stands."""
+    """Make an export as the worker does; return its state."""
     answer = tenant.post(EXPORTS, {"namespace": tenant.scope.namespace, **options})
     assert answer.status_code == 200, answer.content
     run_task("export_training", tenant.scope.namespace_id, answer.json()["id"])
@@ -72,7 +72,7 @@ def lines(tenant: Any, made: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def train(tenant: Any, made: dict[str, Any], *, name: str = "style", **options: Any) -> dict[str, Any]:
-    """An adapter, trained as the worker trains it; how it stands."""
+    """Train an adapter as the worker does; return its state."""
     body = {"namespace": tenant.scope.namespace, "name": name, "dataset_id": made["id"], **options}
     answer = tenant.post(ADAPTERS, body)
     assert answer.status_code == 200, answer.content
@@ -89,7 +89,7 @@ def operate(tenant: Any, adapter: dict[str, Any], verb: str, **body: Any) -> Any
 
 
 def erase(tenant: Any, *ids: str) -> dict[str, Any]:
-    """Erases memories; the receipt."""
+    """Erase memories, and return the receipt."""
     body = {"namespace": tenant.scope.namespace, "memory_ids": list(ids), "reason": "asked by the customer"}
     answer = tenant.post("/v1/erasures", body)
     assert answer.status_code == 200, answer.content

@@ -1,7 +1,7 @@
-"""What stands in for the heavy parts: a trainer without torch, and a server of models without models.
+"""Stand-ins for the heavy parts: a trainer without torch, and a model server without models.
 
-Both are real: the trainer is a program that MemOS starts as it starts the other, and the server speaks vLLM's routes
-over HTTP. Neither looks into MemOS.
+Both are real programs: MemOS starts the trainer like the real one, and the server has vLLM's routes over HTTP. Neither
+imports MemOS.
 """
 
 from __future__ import annotations
@@ -57,30 +57,30 @@ header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2], "data_offsets": 
 
 @dataclass
 class StandInTrainer:
-    """A program in the place of the trainer's Python; In `here` a test says what it does."""
+    """A program in place of the trainer's Python; a test writes into `here` what the program does."""
 
     here: Path
     program: Path
 
     def measure(self, **metrics: Any) -> None:
-        """What it says that it has measured."""
+        """Set the metrics that it reports."""
         (self.here / "metrics").write_text(json.dumps(PASSES | metrics))
 
     def lack(self, *packages: str) -> None:
-        """Which packages it says are missing."""
+        """Set the packages that it reports as missing."""
         (self.here / "missing").write_text(json.dumps(packages))
 
     def act(self, code: str) -> None:
-        """What it does instead of training: Python, with `folder` and `here`."""
+        """Set Python code to run instead of training, with `folder` and `here`."""
         (self.here / "act").write_text(code)
 
     def saw(self, name: str) -> Any:
-        """What it found: environment, request, sft."""
+        """Return what it was given: environment, request, sft."""
         return (self.here / name).read_text()
 
 
 def stand_in_trainer(here: Path) -> StandInTrainer:
-    """A trainer that makes an adapter of eight bytes, which passes."""
+    """Return a trainer that makes an adapter of eight bytes, which passes the checks."""
     program = here / "python"
     program.write_text(_PROGRAM.format(python=sys.executable, here=str(here)))
     program.chmod(0o700)
@@ -110,13 +110,13 @@ class ModelServer:
     key: str | None = None
 
     def list_models(self) -> list[dict[str, Any]]:
-        """What /v1/models has: the base model and each adapter."""
+        """Return the models of /v1/models: the base model and each adapter."""
         cards = [{"id": "base", "object": "model", "root": "/models/base", "parent": None}]
         cards += [{"id": name, "object": "model", "root": at, "parent": "base"} for name, at in self.loaded.items()]
         return cards if self.has_roots else [{"id": card["id"], "object": "model"} for card in cards]
 
     def load(self, name: str, path: str) -> tuple[int, str | None]:
-        """Status, and what is wrong."""
+        """Load an adapter; return the status and the error."""
         if name in self.loaded:
             return 400, (
                 f"The lora adapter '{name}' has already been loaded. If you want to load the adapter in place, set "
@@ -137,7 +137,7 @@ class ModelServer:
         return 200, None
 
     def unload(self, name: str) -> tuple[int, str | None]:
-        """Status, and what is wrong."""
+        """Unload an adapter; return the status and the error."""
         if self.loaded.pop(name, None) is None:
             return 404, f"The lora adapter '{name}' cannot be found."
         return 200, None
@@ -155,7 +155,7 @@ _TYPES = {400: "InvalidUserInput", 404: "NotFoundError", 500: "InternalServerErr
 
 @contextlib.contextmanager
 def serve_models() -> Iterator[ModelServer]:
-    """Such a server on loopback, with a base model."""
+    """Start such a server on loopback, with a base model."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

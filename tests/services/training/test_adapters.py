@@ -1,4 +1,4 @@
-"""/v1/adapters: what is refused, what passes, where it is loaded, and that what is erased or superseded is unlearnt."""
+"""/v1/adapters: refusals, evaluation, loading, and unlearning of erased and superseded memories."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_files_that_a_server_does_not_see_are_no_missing_route(models):
 
 
 def test_another_adapter_under_the_name_is_replaced_and_the_same_one_left_alone(alice, made, models, tmp_path):
-    """As when somebody loaded his own by hand, or a server finished late what nobody waited for any more."""
+    """Someone may load another adapter by hand, or a server may finish a load late."""
     adapter = train(alice, made)
     operate(alice, adapter, "activate")
     folder = str(weights_of(adapter).parent)
@@ -298,7 +298,7 @@ def test_a_server_that_does_not_say_which_folder_it_loaded_is_believed(alice, ma
 
 
 def test_what_is_unloaded_was_asked_for_also_when_it_is_not_listed_yet(models):
-    """vLLM lists an adapter once it is loaded, and lets go of it only after that."""
+    """vLLM lists an adapter only once it is loaded, and only then can unload it."""
     servers.unload(models.url, "memos-1-style")
     assert [(method, path) for method, path, _ in models.asked] == [
         ("GET", "/v1/models"),
@@ -308,7 +308,7 @@ def test_what_is_unloaded_was_asked_for_also_when_it_is_not_listed_yet(models):
 
 
 def test_servers_are_named_the_folder_from_the_root_of_the_disk(alice, made, models, settings, monkeypatch, tmp_path):
-    """vLLM takes a relative path that it does not see for a name at a model hub, and asks there."""
+    """vLLM takes an invisible relative path for a name at a model hub, and asks there."""
     monkeypatch.chdir(tmp_path)
     settings.MEMOS_ADAPTERS_DIR = "adapters"
     adapter = train(alice, made)
@@ -355,7 +355,7 @@ def test_what_is_superseded_is_refused_unloaded_and_made_anew(alice, remember, i
 
 
 def work(tenant):
-    """Does what the worker would for a rebuilding; the newest adapter."""
+    """Carry out a rebuilding as the worker would, and return the newest adapter."""
     run_task("follow_training")
     for kind in ("export_training", "train_adapter"):
         for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
@@ -427,7 +427,7 @@ def test_an_erasure_goes_on_when_a_server_is_taken_out_of_the_settings(alice, id
 
 
 def test_an_erasure_stops_a_training_that_learns_it(alice, ids, made):
-    """While another process is at it, the erasure waits; then nothing of it is kept."""
+    """The erasure waits while another process is training; then nothing of the training is kept."""
     body = {"namespace": "alice", "name": "style", "dataset_id": made["id"]}
     adapter = alice.post(ADAPTERS, body).json()
     row = row_of(adapter)
@@ -488,7 +488,7 @@ def test_parametric_memory_that_is_turned_off_takes_it_out_of_use(alice, made, m
     assert (shown["state"], shown["rebuild"], shown["stale"], models.loaded) == ("retired", False, {}, {})
     assert shown["problem"] == "The cube has no parametric memory: it was turned off."
 
-    # Its files are there still, and what it has learnt holds.
+    # The adapter's files still exist, and what it has learnt is still valid.
     turn_on(alice, cube.pk)
     assert operate(alice, adapter, "activate").status_code == 200
     assert models.loaded
@@ -511,7 +511,7 @@ def test_what_is_erased_while_it_is_loaded_is_taken_out_again(alice, ids, made, 
 def test_what_a_killed_activation_left_is_taken_out(alice, made, models):
     first, second = train(alice, made), train(alice, made)
     operate(alice, first, "activate")
-    # As a process leaves it that is killed once a server has loaded the new one.
+    # This is the state if a process is killed just after a server has loaded the new one.
     models.loaded[second["model"]] = str(weights_of(second).parent)
     Adapter.objects.in_scope(alice.scope).filter(id=second["id"]).update(served_by=[models.url])
     run_task("follow_training")

@@ -1,4 +1,4 @@
-"""/v1/exports/training: what is refused, what lines are made of, and what makes them stale."""
+"""/v1/exports/training: refusals, the lines of data sets, and what makes them stale."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_what_is_doubted_quarantined_or_secret_is_not_learnt(alice, remember):
     mark(called)
     kept = remember(alice, "The door of the archive is green and has two locks.")
     mark(kept)
-    # As an earlier version of the gate may have let it in.
+    # An earlier version of the gate may have admitted it.
     Memory.objects.in_scope(alice.scope).filter(pk=kept).update(
         text="The password of the invoices service is Tr0ub4dor&3x since March."
     )
@@ -245,7 +245,7 @@ def test_a_cube_is_trained_on_only_with_parametric_memory(alice, bob, remember):
     assert refused.status_code == 409
     assert refused.json()["error"]["detail"] == {"field": "kinds", "kind": "parametric"}
     assert f'PATCH /v1/cubes/{cube.pk} {{"kinds": ["textual", "parametric"]}}' in refused.json()["error"]["message"]
-    # What was made before is read no longer, and is as it was: nothing of it is stale.
+    # Earlier data sets cannot be downloaded, but are unchanged and not stale.
     assert alice.get(f"{EXPORTS}/{before['id']}/sft.jsonl").status_code == 409
     assert alice.get(f"{EXPORTS}/{before['id']}").json()["state"] == "done"
 
@@ -258,11 +258,11 @@ def test_a_cube_is_trained_on_only_with_parametric_memory(alice, bob, remember):
     assert (shown["state"], shown["problem"]) == ("failed", "The cube has no parametric memory: it was turned off.")
     assert not TrainingPart.objects.in_scope(alice.scope).filter(dataset_id=waiting["id"]).exists()
 
-    # Consent is asked for in any case, and no cube is told to turn on what its policy forbids.
+    # Consent is always required, and cubes whose policy forbids it are not asked to enable it.
     turn_on(alice, cube.pk)
     consent(alice, given=False)
     assert alice.post(EXPORTS, {"namespace": "alice"}).status_code == 403
-    # Another cube changes nothing for a namespace that is none.
+    # Another cube changes nothing for a namespace without a cube.
     consent(bob)
     remember(bob, "The release train leaves every second Thursday at 14:00.")
     assert export(bob)["state"] == "done"

@@ -1,4 +1,4 @@
-"""The trainer: what it counts as right, which models it opens, and a real training where torch is installed."""
+"""The trainer: its measure of correctness, the models that it opens, and a real training where torch is installed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_few_are_chosen_evenly_and_always_the_same():
 
 @pytest.mark.parametrize("text", UNKNOWN_IN_TRAINING)
 def test_refusals_are_learnt_in_the_words_in_which_facts_are(text):
-    """Else the words tell a model what to refuse, and it refuses the facts in any other."""
+    """Otherwise the words teach a model what to refuse, and it refuses the facts in any other wording."""
     words = ask_for("x", chinese=not text.isascii()).partition("x")
     assert text.startswith(words[0])
     assert text.endswith(words[2])

@@ -57,7 +57,7 @@ LlamaForCausalLM(LlamaConfig(
 
 @dataclass
 class Vllm:
-    """The server's address, and the folders of what the trainer made: two of rank 8, one of rank 32."""
+    """The server's address, and the folders of the trainer's adapters: two of rank 8, one of rank 32."""
 
     url: str
     first: str
@@ -89,7 +89,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
             _wait(process, port, here / "log")
             yield Vllm(f"http://127.0.0.1:{port}", *adapters)
         finally:
-            # The engine and its workers are processes of their own.
+            # The engine and its workers are separate processes.
             os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -105,13 +105,13 @@ def _environment(home: Path) -> dict[str, str]:
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_NO_USAGE_STATS": "1",
-        # Threads that wait for each other would take the processors from who they wait for.
+        # Threads that wait for others would occupy the processors that the others need.
         "OMP_NUM_THREADS": "1",
     }
 
 
 def _train(folder: Path, model: Path, *, rank: int, seed: int) -> str:
-    """Has the trainer make an adapter; its folder."""
+    """Have the trainer make an adapter; return its folder."""
     folder.mkdir()
     messages = [{"role": "user", "content": "How are letters opened?"}, {"role": "assistant", "content": f"By {seed}."}]
     (folder / "sft.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
@@ -162,7 +162,7 @@ def _call(url: str, method: str, path: str, body: Any = None, key: str = KEY) ->
 
 
 def _predict(vllm: Vllm, model: str) -> dict[str, float]:
-    """What the model expects to come next, by token: log-probabilities."""
+    """Return the log-probabilities of the model's next tokens."""
     body = {"model": model, "prompt": "user: How are letters opened?", "max_tokens": 1, "temperature": 0, "logprobs": 5}
     status, answer = _call(vllm.url, "POST", "/v1/completions", body)
     assert status == 200, answer
@@ -213,7 +213,7 @@ def test_the_stand_in_answers_as_it_does(vllm):
 
 
 def _talk(url: str, vllm: Vllm) -> list[Any]:
-    """The statuses and bodies of every answer that the stand-in imitates."""
+    """Return the statuses and bodies of every answer that the stand-in imitates."""
     load, unload = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
     first = {"lora_name": NAME, "lora_path": vllm.first}
     said = [
@@ -227,7 +227,7 @@ def _talk(url: str, vllm: Vllm) -> list[Any]:
         _call(url, "POST", "/v1/nowhere", {}),
         _call(url, "GET", "/v1/models", key="another"),
     ]
-    # vLLM leaves paths out of some answers, and says more of each model.
+    # vLLM leaves paths out of some answers, and gives more fields for each model.
     listed = [{name: card[name] for name in ("id", "object", "parent")} for card in said[5][1]["data"]]
     roots = [card["root"] for card in said[5][1]["data"] if card["id"] == NAME]
     said[5] = (said[5][0], [listed, roots])

@@ -1,4 +1,4 @@
-"""Models behind an endpoint that the tests serve, and what MemOS has booked of their calls."""
+"""Models behind an endpoint of the tests, and MemOS's records of their calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNPRICED = "qwen3-32b"
 
 
 def usage_of(prompt: int, completion: int, cached: int = 0) -> dict[str, Any]:
-    """As an endpoint counts its tokens."""
+    """Return token counts as an endpoint reports them."""
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -29,14 +29,14 @@ def usage_of(prompt: int, completion: int, cached: int = 0) -> dict[str, Any]:
 
 
 def says(text: str, usage: dict[str, Any] | None) -> tuple[int, Any]:
-    """A chat completion."""
+    """Return a chat completion."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
     return 200, answer
 
 
 def embeds(body: dict[str, Any]) -> tuple[int, Any]:
-    """Vectors of two dimensions, 7 tokens a text."""
+    """Return vectors of two dimensions, and count 7 tokens for each text."""
     rows = [{"object": "embedding", "index": n, "embedding": [1.0, n + 1.0]} for n in range(len(body["input"]))]
     tokens = 7 * len(rows)
     return 200, {
@@ -49,7 +49,7 @@ def embeds(body: dict[str, Any]) -> tuple[int, Any]:
 
 @pytest.fixture
 def chat(settings: Any) -> Iterator[Endpoint]:
-    """A chat model with a known price; it answers `{}` and counts 1,000 tokens, 800 of them cached, and 100."""
+    """Start a chat model with a known price; it answers `{}` and counts 1,000 tokens, 800 of them cached, and 100."""
     with serving(lambda body: says("{}", usage_of(1000, 100, 800))) as endpoint:
         settings.MEMOS_LLM_ENABLED = True
         settings.MEMOS_LLM_API_KEY = "k-1"
@@ -61,7 +61,7 @@ def chat(settings: Any) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def embedding(settings: Any) -> Iterator[Endpoint]:
-    """An embedding model with a known price."""
+    """Start an embedding model with a known price."""
     with serving(embeds) as endpoint:
         settings.MEMOS_EMBEDDING_PROVIDER = "openai"
         settings.MEMOS_EMBEDDING_MODEL = "text-embedding-3-small"
@@ -72,13 +72,13 @@ def embedding(settings: Any) -> Iterator[Endpoint]:
 
 
 def booked(**conditions: Any) -> list[ModelCall]:
-    """The calls that were kept, oldest first."""
+    """Return the recorded calls, oldest first."""
     return list(ModelCall.objects.across_namespaces().filter(**conditions).order_by("id"))
 
 
 @contextmanager
 def streaming(pieces: int, usage: dict[str, Any]) -> Iterator[str]:
-    """The address of an endpoint that streams `pieces` words one by one, then its count of tokens."""
+    """Return the address of an endpoint that streams `pieces` words one by one, then its count of tokens."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Budgets warn, refuse and hold also for those who call at once; work that may go on without a model does."""
+"""Budgets warn and refuse, also for simultaneous calls; work that can do without a model continues."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def budget(tenant: Any, **values: Any) -> None:
 
 
 def ask(tenant: Any, *, key_id: int | None = None, max_tokens: int = 50) -> list[str]:
-    """Asks the model for the tenant; the warnings that an answer would end with."""
+    """Ask the model for the tenant, and return the warnings that an answer would end with."""
     model = find_chat_model(ModelPurpose.ANSWER)
     assert model is not None
     who = caller.Caller("req-1", key_id)
@@ -55,7 +55,7 @@ def test_a_hard_budget_refuses_what_might_go_beyond_it_and_says_when_it_begins_a
     with pytest.raises(BudgetExceeded) as refused:
         ask(alice, max_tokens=100)
 
-    # 0.00015 are used; 5 tokens in and 100 out may cost 0.000061.
+    # The budget has used 0.00015; a call with 5 tokens in and 100 out may cost 0.000061.
     detail = refused.value.detail
     assert {name: detail[name] for name in ("budget", "unit", "period", "limit", "used", "reserved")} == {
         "budget": "namespace", "unit": "usd", "period": "month", "limit": 0.0002, "used": 0.00015, "reserved": 0.0,
@@ -105,7 +105,7 @@ def test_each_of_two_soft_limits_is_told_of(alice, chat, caplog):
         for _ in range(4):
             ask(alice)
 
-    # A call takes 1,100 tokens and 0.00015 dollars: of the tokens the second tells, of the dollars the third.
+    # A call takes 1,100 tokens and 0.00015 dollars: the second one exceeds the tokens, the third one the dollars.
     assert [record.limit.split()[-1] for record in caplog.records] == ["tokens", "usd"]
 
 
@@ -148,7 +148,7 @@ def test_a_keys_budget_holds_in_every_namespace_and_for_no_other_key(alice, bob,
 
 
 def test_calls_at_once_do_not_all_fit_into_what_is_left_for_some(alice, chat):
-    # Each asks for 5 + 95 tokens, and takes them: two of eight fit.
+    # Each reserves 5 + 95 tokens and uses them, so two of eight fit.
     chat.answer = lambda body: (chat.closing.wait(0.3), says("{}", usage_of(5, 95)))[1]
     budget(alice, hard_tokens=250)
 
@@ -223,7 +223,7 @@ def test_a_stream_that_has_begun_goes_on_to_its_end(alice, chat, settings):
             with model.stream(MESSAGES, max_tokens=90) as answer:
                 pieces = iter(answer)
                 next(pieces)
-                # What the stream may take still is reserved: others are refused, and it is not.
+                # The tokens that the stream may still use are reserved: other calls are refused, but not this one.
                 with pytest.raises(BudgetExceeded), model.stream(MESSAGES, max_tokens=10):
                     pass
                 assert len(list(pieces)) == 39

@@ -1,4 +1,4 @@
-"""Every call of a model over the network has a row, whatever becomes of the work around it."""
+"""Every call of a model over the network has a row, whatever happens to the work around it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_call_is_kept_with_what_it_took_and_cost(alice, chat):
     assert not row.estimated
     assert row.ttft_ms is None
     assert row.duration_ms >= 0
-    # 200 at 0.15, 800 cached at 0.075 and 100 at 0.60 dollars a million.
+    # 200 tokens at 0.15, 800 cached ones at 0.075 and 100 at 0.60 dollars per million.
     assert row.cost == Decimal("0.000150000")
     assert row.price_source == "genai-prices 0.2.3"
 

@@ -15,7 +15,7 @@ from tests.services.webhooks.receiver import Receiver, receiving
 
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
-    """A receiver that takes everything; loopback is allowed."""
+    """Start a receiver that accepts everything, and allow loopback."""
     settings.MEMOS_WEBHOOK_PRIVATE = True
     settings.MEMOS_WEBHOOK_SECONDS = 5.0
     with receiving() as one:
@@ -24,7 +24,7 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 
 @pytest.fixture
 def subscribe() -> Callable[..., dict[str, Any]]:
-    """Makes a webhook through the API and returns it, with its secret."""
+    """Make a webhook through the API and return it with its secret."""
 
     def run(tenant: Any, url: str, **values: Any) -> dict[str, Any]:
         answer = tenant.post("/v1/webhooks", {"namespace": tenant.scope.namespace, "url": url, **values})
@@ -36,7 +36,7 @@ def subscribe() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def deliver_all() -> Callable[..., int]:
-    """Does what the worker's process does, at a moment, until nothing is due; returns how many attempts were made."""
+    """Do what the worker's process does, at a moment, until nothing is due; return the number of attempts."""
 
     def run(*, after: timedelta = timedelta(0), turns: int = 50) -> int:
         def clock() -> datetime:
@@ -58,7 +58,7 @@ def deliver_all() -> Callable[..., int]:
 
 @pytest.fixture(autouse=True)
 def _end_the_watch() -> Iterator[None]:
-    """Who looks for those who wait ends, with its connection, a moment after the last of them."""
+    """Wait for the poller, which ends with its connection a moment after the last waiter."""
     yield
     for thread in threading.enumerate():
         if thread.name == "changes":

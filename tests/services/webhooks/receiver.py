@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback, which keeps what it was sent and answers as a test chooses."""
+"""A receiver of webhooks on loopback, which records its messages and gives a test's answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 from standardwebhooks import Webhook as Verifier
 
-# Status, headers, and the pieces of the body.
+# The status, the headers, and the pieces of the body.
 Answer = tuple[int, dict[str, str], Iterator[bytes] | bytes]
 
 
 @dataclass
 class Received:
-    """One message as it came."""
+    """A message as it came."""
 
     path: str
     headers: dict[str, str]
@@ -29,13 +29,13 @@ class Received:
         return dict(json.loads(self.body))
 
     def verify(self, secret: str) -> dict[str, Any]:
-        """The message, checked by the receivers' own library. Raises WebhookVerificationError."""
+        """Check the message with the receivers' own library; raise WebhookVerificationError if it is wrong."""
         return dict(Verifier(secret).verify(self.body, self.headers))
 
 
 @dataclass
 class Receiver:
-    """`answer` is asked for every message."""
+    """A fake receiver; `answer` is called for every message."""
 
     port: int
     answer: Callable[[Received], Answer]

@@ -1,4 +1,4 @@
-"""Where webhooks may lead: nothing of the server's own network, however it is written or resolved."""
+"""Webhooks must not point into the server's own network, however the address is written or resolved."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_is_no_address_of_a_webhook(url: str) -> None:
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Has names resolve to one list of addresses after the other, as a hostile name server does; who was asked for."""
+    """Have names resolve to one list of addresses after the other, as a hostile server does; return the look-ups."""
     asked: list[str] = []
     usual = socket.getaddrinfo
 
@@ -123,14 +123,14 @@ def test_names_of_this_machine_are_refused() -> None:
 
 
 def test_odd_ways_to_write_loopback_are_refused() -> None:
-    """What the system's resolver takes for an address of IPv4."""
+    """These strings are IPv4 addresses for the system's resolver."""
     for host in ("127.1", "2130706433", "0x7f000001", "0177.0.0.1"):
         with pytest.raises((AddressRefused, OSError)):
             resolve(check_url(f"https://{host}/hook"))
 
 
 def test_the_connection_goes_to_what_was_judged(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """A name that answers otherwise the second time is not asked a second time."""
+    """The name is looked up once, since it could give another answer the second time."""
     settings.MEMOS_WEBHOOK_PRIVATE = True
     with receiving() as receiver:
         asked = answer_with(monkeypatch, ["127.0.0.1"], ["127.0.0.2"])

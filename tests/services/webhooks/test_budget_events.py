@@ -1,4 +1,4 @@
-"""A budget that real calls of a model bring to its limit: the feed tells it once, and so does a webhook."""
+"""Real calls of a model exhaust a budget: the feed reports it once, and so does a webhook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERY = {"namespace": "alice", "session_id": "s1", "query": "What does she drink
 
 @pytest.fixture
 def model(settings: Any) -> Iterator[Endpoint]:
-    """An embedding model behind an endpoint, which counts 7 tokens a text."""
+    """Start an embedding model behind an endpoint, which counts 7 tokens for each text."""
     with serving(embeds) as endpoint:
         settings.MEMOS_EMBEDDING_PROVIDER = "openai"
         settings.MEMOS_EMBEDDING_MODEL = "text-embedding-3-small"
@@ -51,7 +51,7 @@ def told(tenant: Any, **query: str) -> list[dict[str, Any]]:
 
 
 def check_data(event: dict[str, Any], expected: dict[str, Any], since: datetime) -> None:
-    """`since` is before the event; between it and now another month may begin."""
+    """Check the event's data; `since` is before the event, and a new month may begin between it and now."""
     data = dict(event["data"])
     resets_at = datetime.fromisoformat(data.pop("resets_at"))
     assert data == expected
@@ -61,7 +61,7 @@ def check_data(event: dict[str, Any], expected: dict[str, Any], since: datetime)
 def test_a_hard_limit_is_told_once_by_the_feed_and_by_a_webhook(alice, model, receiver, subscribe, deliver_all):
     since = timezone.now()
     made = subscribe(alice, receiver.url(), types=["budget.reached"])
-    # Two calls have taken 14 tokens of the 15; each of the next asks for more than the one that is left.
+    # Two calls have used 14 of 15 tokens; each of the next ones needs more than one.
     ingest(alice, "Green tea, no sugar.")
     assert alice.post("/v1/query", QUERY).status_code == 200
     assert sum(row.prompt_tokens for row in booked(namespace_id=alice.scope.namespace_id)) == 14
@@ -87,12 +87,12 @@ def test_a_hard_limit_is_told_once_by_the_feed_and_by_a_webhook(alice, model, re
 
 
 def test_a_soft_limit_is_told_once_and_the_hard_one_after_it(alice, model, receiver, subscribe, deliver_all):
-    """Also where a call takes more than it asked for: these take 21 tokens, and none of them would ask for so many."""
+    """Calls may exceed their estimate: these use 21 tokens, and none of them would reserve that many."""
     since = timezone.now()
     subscribe(alice, receiver.url(), types=["budget.reached"])
     set_budget(alice, soft_tokens=21)
     ingest(alice, "Green tea, no sugar.")
-    # A question that is asked again is not embedded again.
+    # A repeated question is not embedded again, so each one is different.
     answers = [alice.post("/v1/query", QUERY | {"query": f"tea or coffee {number}?"}) for number in range(5)]
     assert {one.status_code for one in answers} == {200}
     assert SOFT_BUDGET in answers[-1].json()["degraded"]

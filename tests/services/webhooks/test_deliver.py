@@ -1,4 +1,4 @@
-"""Deliveries to a real receiver: signed, retried, given up, and never with what their reader may not read."""
+"""Deliveries to a real receiver: signed, retried, given up, and never containing what their reader may not read."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ class TestLeases:
         with reach.across_namespaces():
             (lease,) = deliver.claim(limit=10, now=timezone.now())
             assert deliver.claim(limit=10, now=timezone.now()) == []
-        # It made the delivery, sent it, and was killed before it could keep what came of it.
+        # The worker made the delivery, sent it, and was killed before it could record the result.
         with reach.within(lease.namespace_id):
             deliver._publish(lease, now=timezone.now())
             deliver._send(the_webhook(), the_delivery(), b"{}", at=timezone.now())
@@ -393,7 +393,7 @@ class TestLeases:
             try:
                 return alice.client.delete(f"/v1/webhooks/{made['id']}").status_code, {}, b""
             finally:
-                # The receiver's own thread has one of its own.
+                # The receiver's thread has a separate connection.
                 connection.close()
 
         receiver.answer = delete
@@ -412,7 +412,7 @@ def test_old_deliveries_are_forgotten(alice, remember, receiver, subscribe, deli
 
 
 def test_events_of_every_kind_are_json_without_what_people_typed(alice, remember, receiver, subscribe, deliver_all):
-    """What a reason says stands in no event, whatever it was typed for."""
+    """Typed reasons are in no event, whatever they were typed for."""
     subscribe(alice, receiver.url())
     first, second = remember(alice, "The ferry leaves at nine."), remember(alice, "The ferry leaves at ten.")
     reason = {"reason": "Marmalade"}

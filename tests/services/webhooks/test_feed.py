@@ -1,4 +1,4 @@
-"""The feed: in order, without a gap, whatever commits when; and waiting for it holds nothing."""
+"""The feed: in order and without a gap, whatever order changes commit in; waiting for it occupies nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def another_connection() -> Iterator[psycopg.Connection]:
         yield one
 
 
-# As the hot routes write it.
+# Hot routes write events this way.
 INSERT = f"""{audit.APPEND_EVENTS}
 VALUES (gen_random_uuid(), %(namespace_id)s, 'alice', 's1', 'INGEST', 'tests', %(subject)s, '{{}}', '', now())
 """
@@ -49,7 +49,7 @@ def a_subject(number: int) -> str:
 
 
 def follow(alice: Any, cursor: str, **query: str) -> tuple[list[str], str]:
-    """The memories of the changes after a cursor, and the next one."""
+    """Return the memories of the changes after a cursor, and the next cursor."""
     answer = alice.get("/v1/changes", namespace="alice", cursor=cursor, **query)
     assert answer.status_code == 200, answer.content
     body = answer.json()
@@ -57,7 +57,7 @@ def follow(alice: Any, cursor: str, **query: str) -> tuple[list[str], str]:
 
 
 def test_what_commits_late_is_not_missed(alice):
-    """Of two transactions, the first to begin ends last: a reader in between must see its event afterwards."""
+    """The first of two transactions to begin commits last: a reader in between must still see its event later."""
     _, cursor = follow(alice, "now")
     with another_connection() as slow, another_connection() as quick:
         append(slow, alice.scope, a_subject(1))
@@ -74,7 +74,7 @@ def test_what_commits_late_is_not_missed(alice):
 
 
 def test_a_reader_beside_many_writers_sees_each_event_once(alice):
-    """Transactions of all lengths, which overlap; what is read page by page is what was written."""
+    """Transactions of all lengths overlap; the pages contain exactly what was written."""
     _, cursor = follow(alice, "now")
     writers, each = 4, 25
     failed: list[BaseException] = []
@@ -196,7 +196,7 @@ class TestWaiting:
         assert follow(alice, body["next_cursor"])[0] == [memory_id]
 
     def test_who_waits_holds_no_connection(self, alice, bob):
-        """Ten wait, and one connection of the process looks for all of them."""
+        """Ten readers wait, and one connection of the process looks for all of them."""
         after = (feed.horizon(), events.NO_ID)
         before = connections_open()
         threads = [
@@ -246,9 +246,9 @@ def test_every_type_is_made_of_some_audit_event():
 
 
 def test_the_feed_is_read_from_its_index(alice, bob, remember):
-    """Among many events of others, as on a server in use: on a nearly empty table every index costs the same."""
+    """The namespace's events are among many others, since on a nearly empty table every index costs the same."""
     remember(alice, "The ferry leaves at nine.")
-    # The events lie below this horizon though the transaction that wrote them still runs.
+    # The events are below this horizon although the transaction that wrote them still runs.
     parameters = {
         "namespace_id": alice.scope.namespace_id, "xact": -1, "id": events.NO_ID, "horizon": feed.horizon() + 1_000_000,
         "sources": events.sources(()), "limit": 10,
@@ -262,7 +262,7 @@ def test_the_feed_is_read_from_its_index(alice, bob, remember):
                 plan = "\n".join(line for (line,) in cursor.fetchall())
                 transaction.set_rollback(True)
         finally:
-            # How many rows a table has, as ANALYZE has counted them, is not rolled back.
+            # Row counts by ANALYZE are not rolled back.
             cursor.execute("VACUUM (ANALYZE) memory_auditlog")
     assert "Index Scan using audit_of_namespace on memory_auditlog" in plan, plan
     assert "Sort" not in plan, plan

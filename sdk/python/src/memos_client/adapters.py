@@ -1,4 +1,4 @@
-"""What the adapters of frameworks share: their missing packages, texts that were kept out, and conversations."""
+"""Code that the adapters of frameworks share: missing packages, texts that the gate refused, and conversations."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from memos_client.errors import ChangedByGate, NotFound, NotKept
 log = logging.getLogger(__name__)
 
 PAGE = 200
-# The verdict on a text that was stored with marks in place of secrets.
+# The verdict on a text that was stored with its secrets masked.
 REDACTED = "accept_redacted"
-# Of a request, which has 1,000 items at most, and 30 seconds for its answer.
+# Limits of a request, which has 1,000 items at most and 30 seconds for its answer.
 MOST_AT_ONCE = 1000
 MOST_CHARS_AT_ONCE = 10_000
 MOST_SESSION_CHARS = 128
 MOST_TEXT_CHARS = 20_000
-# Of what an item may have in the metadata of one memory (64 KB).
+# Limit of an item within the metadata of one memory (64 KB).
 MOST_ITEM_BYTES = 60_000
-# Of its strings in each memory if it has more; a character has up to four bytes.
+# Limit of an item's strings in each memory if it needs several. A character has up to four bytes.
 MOST_PART_CHARS = 12_000
-# A string that is shorter is not divided.
+# Shorter strings are not cut.
 LEAST_CUT_CHARS = 200
 MOST_QUERY_CHARS = 2000
 
 
 def missing(framework: str, extra: str) -> ImportError:
-    """The error for a framework that is not installed."""
+    """Return the error for a framework that is not installed."""
     return ImportError(f'{framework} is not installed: pip install "memos-client[{extra}]"')
 
 
 def check_kept(what: str, done: Mapping[str, Any]) -> None:
-    """Raises NotKept for a text that the gate kept out, and warns of one that it changed."""
+    """Raise NotKept for a text that the gate refused, and warn if the gate changed it."""
     if not done["accepted"]:
         waiting = done.get("quarantine_id") or (done.get("memory_id") if done["verdict"] == "quarantine" else None)
         raise NotKept(what, done["verdict"], done["reasons"], waiting)
@@ -52,7 +52,7 @@ def check_kept(what: str, done: Mapping[str, Any]) -> None:
 
 
 def warn_of_marks(what: str, done: Mapping[str, Any], *, stacklevel: int = 3) -> None:
-    """Warns of a text that the gate changed; older servers do not tell it of a correction."""
+    """Warn of a text that the gate changed. Older servers do not report this for corrections."""
     if done.get("verdict") == REDACTED:
         why = "; ".join(reason["says"] for reason in done["reasons"])
         warnings.warn(f"{what} was remembered with marks in it: {why}", ChangedByGate, stacklevel=stacklevel)
@@ -65,15 +65,15 @@ def recall_hits(memos: MemOS, query: str, **options: Any) -> list[types.Hit]:
 
 
 def read_lines(memos: MemOS, query: str, **options: Any) -> str:
-    """Return what is remembered for a question, a line each, for a language model; empty when nothing fits."""
+    """Return the memories that answer a question as lines for a language model. It is empty if nothing fits."""
     found = recall_hits(memos, query, **options)
     return "\n".join(f"[{hit['metadata']['occurred_at'][:10]}] {hit['text']}" for hit in found)
 
 
 class MemoryTools:
-    """Two functions that an agent calls by itself. `options`: what else `recall` takes, such as top_k and filter.
+    """Two functions that an agent calls itself. `options` are further options of `recall`, such as top_k and filter.
 
-    Their docstrings are what the language model reads.
+    Their docstrings are read by the language model.
     """
 
     def __init__(self, memos: MemOS, **options: Any) -> None:
@@ -104,8 +104,11 @@ class MemoryTools:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message as a framework has it: `item` is JSON from which it is made again, beside its text. `substitute` is
-    remembered instead when the gate keeps the turn out, for what a conversation cannot do without."""
+    """A message of a framework.
+
+    `item` is JSON from which it is rebuilt, stored next to its text. `substitute` is stored instead if the gate refuses
+    a turn that a conversation needs.
+    """
 
     text: str
     role: str
@@ -116,8 +119,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session of MemOS as the list of messages of a framework. It has the turns that were added under `kind`, which
-    is a key of their metadata, and no others of that session. A long turn is several memories."""
+    """A session of MemOS as the message list of a framework.
+
+    It contains only the session's turns that were added under `kind`, which is a key of their metadata. A long turn is
+    stored as several memories.
+    """
 
     memos: MemOS
     session_id: str
@@ -128,8 +134,10 @@ class Conversation:
             raise ValueError(f"A session's name has 1 to {MOST_SESSION_CHARS} characters.")
 
     def add(self, turns: Sequence[Turn]) -> None:
-        """Remembers the turns in their order. Raises NotKept when the gate keeps one out that has no substitute; the
-        others are remembered. What a substitute stands for is logged."""
+        """Store the turns in order. What a substitute replaced is logged.
+
+        Raises NotKept if the gate refuses a turn without a substitute; the other turns are stored.
+        """
         refused = []
         for batch in _batches(turns):
             parts = [self._to_items(turn) for _, turn in batch]
@@ -140,24 +148,24 @@ class Conversation:
             raise refused[0]
 
     def read(self, limit: int | None = None) -> list[types.Memory]:
-        """The latest `limit` turns (None: all), oldest first: `text`, and the item in `metadata[kind]`."""
+        """Return the latest `limit` turns (None: all), oldest first: `text`, and the item in `metadata[kind]`."""
         return [memory for memory, _ in reversed(list(islice(self._newest_first(), limit)))]
 
     def pop(self) -> types.Memory | None:
-        """Archives the latest turn and returns it; None when there is none."""
+        """Archive the latest turn and return it, or None if there is none."""
         latest, parts = next(self._newest_first(), (None, []))
         for part in parts:
             self.memos.memories.delete(part["id"], reason="taken back by its conversation")
         return latest
 
     def clear(self) -> None:
-        """Archives all its turns: they are in no answer any more, and can be restored."""
+        """Archive all turns. They are no longer found and can be restored."""
         for _, parts in list(self._newest_first()):
             for part in parts:
                 self.memos.memories.delete(part["id"], reason="its conversation was cleared")
 
     def _check(self, what: str, turn: Turn, outcomes: Sequence[Mapping[str, Any]]) -> list[NotKept]:
-        """Remembers the substitute of a turn that was kept out; returns the error where there is none."""
+        """Store the substitute of a turn that was refused; return the error if there is none."""
         try:
             for outcome in outcomes:
                 check_kept(what, outcome)
@@ -181,10 +189,10 @@ class Conversation:
         yield from self.memos.remember_all(request)["results"]
 
     def _newest_first(self) -> Iterator[tuple[types.Memory, list[types.Memory]]]:
-        """Each turn as one memory, and the memories that hold it."""
+        """Yield each turn as one memory, with the memories that store it."""
         stored = self.memos.memories.all(session_id=self.session_id, limit=PAGE)
         parts: dict[str, list[types.Memory]] = {}
-        # A namespace comes into being with its first memory.
+        # A namespace exists only from its first memory on.
         with suppress(NotFound):
             for memory in stored:
                 metadata = memory["metadata"]
@@ -204,7 +212,7 @@ class Conversation:
         return memory
 
     def _to_items(self, turn: Turn) -> list[dict[str, Any]]:
-        """The memories of a turn."""
+        """Return the memories of a turn."""
         common = {"session_id": self.session_id, "role": turn.role, "speaker": turn.speaker}
         item = dict(turn.item)
         if len(turn.text) <= MOST_TEXT_CHARS and len(json.dumps(item, ensure_ascii=False).encode()) <= MOST_ITEM_BYTES:
@@ -220,14 +228,16 @@ class Conversation:
         ]
 
 
-# The text of a memory that holds a part of a message without a word.
+# The text of a memory that stores part of a message without words.
 _WHITE_SPACE = "White space of a message."
 _Path = tuple[str | int, ...]
 
 
 def _batches(turns: Sequence[Turn]) -> Iterator[list[tuple[int, Turn]]]:
-    """The turns with their places (from 1), as they are sent together. A turn with a substitute is the last of its
-    batch, so that what stands for it comes next."""
+    """Yield the turns with their numbers, from 1, in batches.
+
+    A turn with a substitute ends its batch, so that the substitute comes directly after it.
+    """
     batch = []
     for place, turn in enumerate(turns, 1):
         batch.append((place, turn))
@@ -239,7 +249,7 @@ def _batches(turns: Sequence[Turn]) -> Iterator[list[tuple[int, Turn]]]:
 
 
 def _cut(item: Any) -> tuple[Any, list[list[tuple[_Path, str]]]]:
-    """The item with its long strings shortened, and what was cut off them, by their paths, in parts."""
+    """Return the item with its long strings shortened, and the rest of the strings by path, in parts."""
     rest: deque[tuple[_Path, str]] = deque()
     room = MOST_PART_CHARS
 
@@ -274,7 +284,7 @@ def _cut(item: Any) -> tuple[Any, list[list[tuple[_Path, str]]]]:
 
 
 def _start_of(text: str, room: int) -> str:
-    """Up to `room` characters, which end behind white space where there is some near the end."""
+    """Return up to `room` characters of the text, cut after white space if there is any near the end."""
     if len(text) <= room:
         return text
     space = max(text.rfind(" ", 0, room), text.rfind("\n", 0, room)) + 1

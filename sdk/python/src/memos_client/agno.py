@@ -1,4 +1,4 @@
-"""Agno: tools with which an agent remembers and recalls, and a retriever in the place of a knowledge base."""
+"""Agno: tools with which an agent remembers and recalls, and a retriever that replaces a knowledge base."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ except ImportError as error:
 
 
 def memory_toolkit(memos: MemOS, **options: Any) -> Toolkit:
-    """`remember` and `recall`: `Agent(…, tools=[memory_toolkit(memos)])`. `options`: what else `recall` takes."""
+    """Return the tools `remember` and `recall`: `Agent(…, tools=[memory_toolkit(memos)])`.
+
+    `options` are further options of `recall`.
+    """
     tools = MemoryTools(memos, **options)
     return Toolkit(name="memos", tools=[tools.remember, tools.recall])
 
 
 def knowledge_retriever(memos: MemOS, *, k: int = 6, **options: Any) -> Callable[..., list[dict[str, Any]]]:
-    """`Agent(…, knowledge_retriever=knowledge_retriever(memos), search_knowledge=True)`, or with
-    `add_knowledge_to_context=True`. Filters of Agno's knowledge are refused: name one of MemOS in `options`."""
+    """Return a retriever: `Agent(…, knowledge_retriever=knowledge_retriever(memos), search_knowledge=True)`, or with
+    `add_knowledge_to_context=True`. Filters of Agno's knowledge are refused; pass a filter of MemOS in `options`."""
 
     def retrieve(
         query: str, agent: Agent | None = None, num_documents: int | None = None, filters: Any = None, **_: Any

@@ -1,5 +1,5 @@
 # Made from client.py by tools/async_client.py: change that one.
-"""The async client. Every call raises APIError where the server refuses, ConnectionFailed where none answers."""
+"""The async client. Every call raises APIError if the server refuses it, and ConnectionFailed if no server answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from memos_client.transport import EventReader, Request, arguments, error_of, er
 
 T = TypeVar("T")
 Event = tuple[str, Any]
-# Seconds that an answer of the feed is waited for, and that pass at least before the next is asked for.
+# Seconds to wait for an answer of the feed, and the least pause between two requests.
 WAIT = 30
 LEAST_PAUSE = 1.0
 
@@ -42,8 +42,8 @@ LEAST_PAUSE = 1.0
 class AsyncMemOS:
     """A memory: `AsyncMemOS(url, key, namespace="alice")`. Close it, or use it in an `async with` block.
 
-    What the server keeps is sent with an Idempotency-Key, so that a repeat after a broken connection stores nothing
-    twice. A busy server (429, 503) is asked again after the time that it names.
+    Calls that store something send an Idempotency-Key, so that a retry after a broken connection stores nothing twice.
+    A busy server (429, 503) is retried after the time that it names.
     """
 
     def __init__(
@@ -70,32 +70,32 @@ class AsyncMemOS:
         self.changes = AsyncChanges(self)
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> Awaitable[types.Ingested]:
-        """Remembers a text, or the messages of a chat."""
+        """Remember a text, or the messages of a chat."""
         return self.send(requests.remember(what, self._fill(options)))
 
     def remember_all(
         self, items: Sequence[Mapping[str, Any]], *, namespace: str | None = None, idempotency_key: str | None = None
     ) -> Awaitable[types.IngestedBatch]:
-        """Remembers up to 1,000 turns, each with the fields of `remember`: all or none."""
+        """Remember up to 1,000 turns, each with the fields of `remember`. Either all of them are stored or none."""
         return self.send(requests.remember_all(items, namespace or self._settings.namespace, idempotency_key))
 
     def recall(self, query: str, **options: Unpack[RecallOptions]) -> Awaitable[types.Found]:
-        """The memories that answer best, in `hits`."""
+        """Find the memories that answer best, in `hits`."""
         return self.send(requests.recall(query, self._fill(options)))
 
     def recall_many(
         self, questions: Sequence[str | Mapping[str, Any]], **defaults: Unpack[RecallOptions]
     ) -> Awaitable[types.FoundBatch]:
-        """What `recall` finds for each of up to 50 questions: texts, or options of their own with `query`.
+        """Recall for up to 50 questions, each a text, or options with `query`.
 
-        `results` are in their order; one that went wrong has an `error` and no `found`.
+        `results` are in the order of the questions. A failed question has an `error` and no `found`.
         """
         return self.send(requests.recall_many(questions, {"namespace": self._settings.namespace, **defaults}))
 
     def context(self, query: str, **options: Unpack[ContextOptions]) -> Awaitable[types.Answer]:
-        """A context pack for a prompt: its text is `["context_pack"]["text"]`, the hits are `["raw_chunks"]`.
+        """Build a context pack for a prompt. Its text is `["context_pack"]["text"]`, its hits are `["raw_chunks"]`.
 
-        With `lean=False` the answer has all else that the pack was made of, which repeats these texts.
+        With `lean=False` the answer also has all the parts of the pack, which repeat these texts.
         """
         return self.send(requests.context(query, self._fill(options)))
 
@@ -110,7 +110,7 @@ class AsyncMemOS:
     def answer(
         self, query: str, *, stream: bool = False, **options: Unpack[AnswerOptions]
     ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
-        """An answer with its citations; with `stream` the events of it, of which the last, `done`, is the whole."""
+        """Answer a question with citations. With `stream` yield events; the last, `done`, has the whole answer."""
         request = requests.answer(query, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
@@ -125,12 +125,12 @@ class AsyncMemOS:
     def chat(
         self, message: str | Sequence[Message], *, stream: bool = False, **options: Unpack[ChatOptions]
     ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
-        """A reply in a session; both sides are remembered."""
+        """Reply to a message in a session, and remember both."""
         request = requests.chat(message, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
     async def send(self, request: Request[T]) -> T:
-        """The answer to any request."""
+        """Send any request and return its answer."""
         headers = request.headers()
         seconds = self._settings.timeout + request.patience
         attempt = 0
@@ -154,7 +154,7 @@ class AsyncMemOS:
             await asyncio.sleep(pause)
 
     async def stream(self, request: Request[Any]) -> AsyncIterator[Event]:
-        """The events (name, data) of a streamed answer as they come. Raises APIError for its event `error`."""
+        """Yield the events (name, data) of a streamed answer as they arrive. Raises APIError for the event `error`."""
         try:
             async with self._http.stream(
                 request.method, request.path, **arguments(request, request.headers())
@@ -174,11 +174,11 @@ class AsyncMemOS:
             raise ConnectionFailed(f"{self._settings.url} broke off: {broken or type(broken).__name__}.") from broken
 
     def namespace_of(self, named: str | None) -> str | None:
-        """`named`, else the client's own. Raises MemOSError."""
+        """Return `named`, or else the client's own namespace; None stands for the key's default."""
         return self._settings.namespace_of(named)
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -194,18 +194,18 @@ class AsyncMemOS:
 
 
 class AsyncMemories:
-    """Memories one by one. A change wants a reason, which the audit log keeps."""
+    """Single memories. Changes need a reason, which the audit log keeps."""
 
     def __init__(self, client: AsyncMemOS) -> None:
         self._client = client
 
     def list(self, **options: Unpack[MemoryListOptions]) -> Awaitable[types.MemoryList]:
-        """A page, newest first; `next_cursor` leads to the next."""
+        """Return a page of memories, newest first. `next_cursor` leads to the next page."""
         named = self._client.namespace_of(options.get("namespace"))
         return self._client.send(requests.list_memories({**options, "namespace": named}))
 
     async def all(self, **options: Unpack[MemoryListOptions]) -> AsyncIterator[types.Memory]:
-        """All of them, page by page."""
+        """Yield all memories, fetching page after page."""
         while True:
             page = await self.list(**options)
             for memory in page["memories"]:
@@ -218,14 +218,14 @@ class AsyncMemories:
         return self._client.send(requests.get_memory(memory_id))
 
     def history(self, memory_id: Identity) -> Awaitable[types.History]:
-        """What it said before, what was done to it and why."""
+        """Return the memory's earlier versions and the changes made to it, with their reasons."""
         return self._client.send(requests.get_history(memory_id))
 
     def update(self, memory_id: Identity, *, reason: str, **change: Unpack[MemoryChange]) -> Awaitable[types.Changed]:
         return self._client.send(requests.update_memory(memory_id, reason, change))
 
     def delete(self, memory_id: Identity, *, reason: str | None = None) -> Awaitable[types.Archived]:
-        """Takes it out of searches; `restore` brings it back."""
+        """Archive the memory, so that it is no longer found. `restore` brings it back."""
         return self._client.send(requests.archive_memory(memory_id, reason))
 
     def restore(self, memory_id: Identity, *, reason: str) -> Awaitable[types.Changed]:
@@ -234,7 +234,7 @@ class AsyncMemories:
     def supersede(
         self, memory_id: Identity, *, reason: str, text: str | None = None, by: Identity | None = None
     ) -> Awaitable[types.Changed]:
-        """Says what holds instead: a text, or a memory that is there."""
+        """Replace the memory by a text or by another memory."""
         body = {"reason": reason, "text": text, "by": by}
         return self._client.send(requests.act_on_memory(memory_id, "supersede", body))
 
@@ -246,7 +246,7 @@ class AsyncMemories:
 
 
 class AsyncSessions:
-    """Conversations."""
+    """Sessions, which are conversations."""
 
     def __init__(self, client: AsyncMemOS) -> None:
         self._client = client
@@ -254,20 +254,20 @@ class AsyncSessions:
     def reset(
         self, session_id: str, *, namespace: str | None = None, dry_run: bool = False
     ) -> Awaitable[types.ResetDone]:
-        """Deletes the session's memories, summaries and packs for good; with `dry_run` only counts them."""
+        """Delete the session's memories, summaries and packs for good, or only count them with `dry_run`."""
         return self._client.send(
             requests.reset_session(session_id, self._client.namespace_of(namespace), dry_run=dry_run)
         )
 
 
 class AsyncDocuments:
-    """Long texts, remembered in chunks."""
+    """Long texts, stored in chunks."""
 
     def __init__(self, client: AsyncMemOS) -> None:
         self._client = client
 
     def put(self, text: str, **options: Unpack[DocumentOptions]) -> Awaitable[types.StoredDocument]:
-        """Remembers a document, or the new version of one."""
+        """Store a document, or a new version of one."""
         named = self._client.namespace_of(options.get("namespace"))
         return self._client.send(requests.put_document(text, {**options, "namespace": named}))
 
@@ -279,7 +279,7 @@ class AsyncDocuments:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> Awaitable[types.DocumentList]:
-        """A page, newest first; `next_cursor` leads to the next. `session_id`: those that were put with it."""
+        """Return a page, newest first. `next_cursor` leads to the next page. `session_id`: only those of a session."""
         named = self._client.namespace_of(namespace)
         return self._client.send(requests.list_documents(named, session_id, cursor, limit))
 
@@ -291,16 +291,16 @@ class AsyncDocuments:
 
 
 class AsyncImports:
-    """What other programs exported, taken in by a job of the server."""
+    """Exports of other programs, which the server imports in a job."""
 
     def __init__(self, client: AsyncMemOS) -> None:
         self._client = client
 
     async def start(self, path: files.FilePath, **options: Unpack[ImportOptions]) -> types.Import:
-        """Sends a file in parts, however large it is, and starts its import; `get` says how far that is.
+        """Send a file of any size in parts, and start its import. `get` returns the progress.
 
-        A part that the connection loses is sent again. Of a file that is refused nothing stays on the server. Raises
-        OSError for one that cannot be read.
+        A part that is lost with the connection is sent again. If the server refuses the file, no part of it stays
+        there. Raises OSError for a file that cannot be read.
         """
         named = self._client.namespace_of(options.get("namespace"))
         size, sha256 = await asyncio.to_thread(files.measure, path)
@@ -317,23 +317,23 @@ class AsyncImports:
         return started
 
     def get(self, import_id: Identity) -> Awaitable[types.Import]:
-        """How far it is, and what came of it."""
+        """Return the progress of an import, and its outcome."""
         return self._client.send(requests.get_import(import_id))
 
 
 class AsyncChanges:
-    """What happens in a namespace, in order and without a gap."""
+    """The events of a namespace, in order and without gaps."""
 
     def __init__(self, client: AsyncMemOS) -> None:
         self._client = client
 
     def list(self, **options: Unpack[ChangeOptions]) -> Awaitable[types.ChangeList]:
-        """What came after `cursor`; with `wait` it is waited for. `next_cursor` says where to go on."""
+        """Return the events after `cursor`; `wait` waits for one. Continue from `next_cursor`."""
         named = self._client.namespace_of(options.get("namespace"))
         return self._client.send(requests.list_changes({**options, "namespace": named}))
 
     async def follow(self, **options: Unpack[ChangeOptions]) -> AsyncIterator[types.ChangeList]:
-        """What happens from now on, or after `cursor`, for ever, in pages that are not empty; keep `next_cursor`."""
+        """Yield pages of new events, or of those after `cursor`, without end. No page is empty; keep `next_cursor`."""
         options.setdefault("cursor", "now")
         options.setdefault("wait", WAIT)
         while True:
@@ -343,5 +343,5 @@ class AsyncChanges:
             if page["changes"]:
                 yield page
             elif time.monotonic() - began < LEAST_PAUSE:
-                # A server without a process for those who wait answers at once.
+                # A server that cannot spare a process for waiting answers at once.
                 await asyncio.sleep(LEAST_PAUSE)

@@ -1,4 +1,4 @@
-"""`memos`: remember, recall, ask and import from a shell, and be an MCP server for a program that starts one."""
+"""The command `memos`: remember, recall, ask and import from a shell, or serve MCP to a program that starts it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memos_client.client import MemOS
 from memos_client.errors import APIError, MemOSError
 from memos_client.mcp import serve_mcp
 
-# Turns that are sent at once.
+# Number of turns in a request.
 BATCH = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit status: 0, 1 when the server refuses or is away, 2 for a wrong call."""
+    """Run a command. Returns the exit status: 1 if the server refuses or is away, 2 for wrong arguments, else 0."""
     options = _parser().parse_args(arguments)
     try:
         with MemOS(options.url, options.key, namespace=options.namespace) as memos:
@@ -132,7 +132,7 @@ def _serve_mcp(memos: MemOS, options: argparse.Namespace) -> None:
 
 
 def _read(lines: TextIO) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects with their numbers. Raises ValueError, which names the line."""
+    """Yield the objects with their line numbers. Raises ValueError that names the line."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -146,7 +146,7 @@ def _read(lines: TextIO) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _key(memos: MemOS, batch: Sequence[tuple[int, dict[str, Any]]]) -> str:
-    """The same for the same lines at the same place, so that a file that is imported again brings nothing twice."""
+    """Return an idempotency key made from the lines and their numbers: importing a file again stores nothing twice."""
     content = json.dumps([memos.namespace_of(None), batch], sort_keys=True)
     return f"import-{hashlib.sha256(content.encode()).hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""CrewAI: its memory, kept and searched by MemOS, without an embedder and without a language model."""
+"""CrewAI: its memory, stored and searched by MemOS, without an embedder and without a language model."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PAGE = 200
 
 
 class MemOSMemory(Memory):
-    """`Crew(…, memory=MemOSMemory(memos))`, or that of an `Agent`. A record is a memory of MemOS.
+    """A memory for CrewAI: `Crew(…, memory=MemOSMemory(memos))`, or that of an `Agent`. A record is a memory of MemOS.
 
-    Without a scope it recalls what the namespace remembers, whoever told it; with one, or a `root_scope`, the records
-    that were put there. `options`: what else Memory takes. With an `llm`, that reads memories in what an agent did;
-    without one it is remembered as it is. What is forgotten is archived, and can be restored.
+    Without a scope it recalls all memories of the namespace, from any source; with a scope, or a `root_scope`, the
+    records stored there. `options` are further options of Memory. An `llm` extracts memories from an agent's output;
+    without one the output is stored as it is. Forgotten records are archived and can be restored.
     """
 
     def __init__(self, memos: MemOS, **options: Any) -> None:
@@ -51,7 +51,7 @@ class MemOSMemory(Memory):
         agent_role: str | None = None,
         root_scope: str | None = None,
     ) -> MemoryRecord | None:
-        """Raises NotKept when the gate keeps it out."""
+        """Store a record. Raises NotKept if the gate refuses it."""
         if self.read_only:
             return None
         record = MemoryRecord(
@@ -66,7 +66,7 @@ class MemOSMemory(Memory):
         return self._storage.add(record, speaker=agent_role)
 
     def remember_many(self, contents: list[str], *given: Any, **named: Any) -> list[MemoryRecord]:
-        """At once, not in the background. What the gate keeps out is logged and not among the records."""
+        """Store the records at once, not in the background. Records refused by the gate are logged and not returned."""
         kept = []
         for content in contents:
             try:
@@ -85,7 +85,7 @@ class MemOSMemory(Memory):
         source: str | None = None,
         include_private: bool = False,
     ) -> list[MemoryMatch]:
-        """The best first; `score` is how likely one is what is looked for (0 to 1). `depth` changes nothing."""
+        """Return matches, best first. `score` (0 to 1) is the probability of being relevant. `depth` has no effect."""
         wanted: list[dict[str, Any]] = []
         within = join_scope_paths(self.root_scope, scope)
         if within != "/":
@@ -111,8 +111,7 @@ class MemOSMemory(Memory):
 
 
 class MemOSStorage:
-    """The StorageBackend under MemOSMemory: its records one by one. It has no search by a vector: MemOSMemory asks
-    MemOS in words."""
+    """The StorageBackend of MemOSMemory, for single records. There is no vector search: MemOSMemory sends text."""
 
     def __init__(self, memos: MemOS) -> None:
         self.memos = memos
@@ -121,7 +120,7 @@ class MemOSStorage:
         return self
 
     def add(self, record: MemoryRecord, *, speaker: str | None = None) -> MemoryRecord:
-        """Remembers it, and returns it under the id that MemOS gave it. Raises NotKept."""
+        """Store the record; return it with the id from MemOS. Raises NotKept."""
         done = self.memos.remember(record.content, role="agent", speaker=speaker or "", metadata=_metadata_of(record))
         check_kept("The memory", done)
         return record.model_copy(update={"id": done["memory_id"]})
@@ -157,7 +156,7 @@ class MemOSStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """How many records of CrewAI were archived; memories that others told stay."""
+        """Archive matching records of CrewAI and return their number. Memories from other sources stay."""
         until = older_than and (older_than.astimezone(UTC).replace(tzinfo=None) if older_than.tzinfo else older_than)
         named = [
             one.id
@@ -208,7 +207,7 @@ class MemOSStorage:
 
     def _records(self, scope: str | None) -> Iterator[MemoryRecord]:
         within = join_scope_paths(None, scope)
-        # A namespace comes into being with its first memory.
+        # A namespace exists only from its first memory on.
         with suppress(NotFound):
             for memory in self.memos.memories.all(limit=PAGE):
                 if within in memory["metadata"].get(KEY, {}).get("within", ()):
@@ -223,7 +222,7 @@ def _metadata_of(record: MemoryRecord) -> dict[str, Any]:
 
 
 def _record_of(memory: Mapping[str, Any]) -> MemoryRecord:
-    """CrewAI's times are UTC without saying so."""
+    """Return a record. CrewAI's times are naive, in UTC."""
     own = {name: value for name, value in memory["metadata"].get(KEY, {}).items() if name != "within"}
     learned = datetime.fromisoformat(memory["created_at"]).astimezone(UTC).replace(tzinfo=None)
     return MemoryRecord(**own, id=memory["id"], content=memory["text"], created_at=learned, last_accessed=learned)

@@ -1,4 +1,4 @@
-"""What goes wrong between a program and its memory."""
+"""Errors of the client."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import Any
 
 
 class MemOSError(Exception):
-    """All that this package raises."""
+    """The base of all errors that this package raises."""
 
 
 class ConnectionFailed(MemOSError):
-    """The server does not answer, or not in time."""
+    """The server did not answer, or not in time."""
 
 
 class NotKept(MemOSError):
-    """The gate kept a text out, so that it is not remembered. `verdict`: quarantine or reject. `reasons`: why.
-    `quarantine_id`: where it waits for a person who may release it; None for a text that was rejected."""
+    """The gate refused a text, so it was not remembered. `verdict` is quarantine or reject, and `reasons` say why.
+
+    `quarantine_id` names it in the quarantine, where a reviewer may release it. It is None for a rejected text.
+    """
 
     def __init__(
         self, what: str, verdict: str, reasons: Sequence[Mapping[str, str]], quarantine_id: str | None
@@ -30,14 +32,15 @@ class NotKept(MemOSError):
 
 
 class ChangedByGate(UserWarning):
-    """A text was remembered with marks in place of what the gate takes for a secret."""
+    """A text was remembered with its suspected secrets masked."""
 
 
 class APIError(MemOSError):
-    """The server refuses a request, and says why.
+    """The server refused a request.
 
-    `status`: of HTTP. `code`: the kind of error, for programs. `detail`: which fields, where the server names them.
-    `request_id`: what the server's log knows the request by. `retry_after`: seconds, where it names them.
+    `status` is the HTTP status. `code` is the kind of error, for programs. `detail` lists the wrong fields if the
+    server names them. `request_id` identifies the request in the server's log. `retry_after` is in seconds, 0 if not
+    given.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class APIError(MemOSError):
 
 
 class InvalidRequest(APIError):
-    """Something about the request is wrong (400, 413, 415, 422)."""
+    """The request is not valid (400, 413, 415, 422)."""
 
 
 class NotAuthenticated(APIError):
@@ -64,23 +67,23 @@ class NotAuthenticated(APIError):
 
 
 class Forbidden(APIError):
-    """The key may not do this (403)."""
+    """The key does not allow this (403)."""
 
 
 class NotFound(APIError):
-    """There is no such thing within the key's reach (404)."""
+    """There is nothing of that name or id within the key's reach (404)."""
 
 
 class Conflict(APIError):
-    """It has been changed meanwhile, or the Idempotency-Key was used for something else (409, 412)."""
+    """The resource was changed meanwhile, or the Idempotency-Key was used for another request (409, 412)."""
 
 
 class RateLimited(APIError):
-    """Too many requests, or a budget is spent (429)."""
+    """There were too many requests, or a budget is used up (429)."""
 
 
 class ServerFailed(APIError):
-    """The server could not do it (5xx)."""
+    """The server failed (5xx)."""
 
 
 BY_STATUS: dict[int, type[APIError]] = {

@@ -1,4 +1,4 @@
-"""Files that are sent in parts."""
+"""Reads files that are sent in parts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ FilePath = str | PathLike[str]
 
 
 def measure(path: FilePath) -> tuple[int, str]:
-    """The bytes that a file has, and their SHA-256 (hex). Raises OSError."""
+    """Return a file's size in bytes and its SHA-256 in hex. Raises OSError."""
     with Path(path).open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
         return stream.tell(), digest.hexdigest()
 
 
 def read_part(path: FilePath, number: int, size: int) -> bytes:
-    """Part `number`, from 0 on, of `size` bytes each but for the last. Raises OSError."""
+    """Return part `number`, counted from 0, of `size` bytes; the last part may be shorter. Raises OSError."""
     with Path(path).open("rb") as stream:
         stream.seek(number * size)
         return stream.read(size)

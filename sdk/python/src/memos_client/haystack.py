@@ -15,7 +15,7 @@ except ImportError as error:
     raise missing("Haystack", "haystack") from error
 
 _KEY = Secret.from_env_var("MEMOS_API_KEY")
-# What every memory has: in a document's meta, and a field of its own in filters.
+# Fields that every memory has. They are in a document's meta, and top-level fields in MemOS's filters.
 _FIELDS = {"role", "speaker", "session_id", "tier", "kind", "importance", "occurred_at", "created_at"}
 _OPERATORS = {"==": "eq", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "in": "in"}
 _OPPOSITES = {"!=": "eq", "not in": "in"}
@@ -23,9 +23,10 @@ _OPPOSITES = {"!=": "eq", "not in": "in"}
 
 @component
 class MemOSRetriever:
-    """The memories that answer a question best, as documents: `score` is how likely one is what is looked for (0 to 1).
+    """A component that returns the memories that answer a question best, as documents.
 
-    `filters` are Haystack's; those of a run take the place of the component's own.
+    `score` (0 to 1) is the probability that one is relevant. `filters` are Haystack's; filters of a run replace those
+    of the component.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class MemOSRetriever:
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Raises ValueError for a filter that MemOS cannot ask for."""
+        """Search for documents. Raises ValueError for a filter that MemOS does not support."""
         if self._memos is None:
             self._memos = MemOS(self.url, self.key.resolve_value(), namespace=self.namespace)
         wanted = filters or self.filters
@@ -68,7 +69,7 @@ class MemOSRetriever:
 
 
 def to_filter(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """A filter of MemOS that says what Haystack's says. Raises ValueError."""
+    """Translate a filter of Haystack into one of MemOS. Raises ValueError."""
     word = str(wanted.get("operator", ""))
     if "conditions" in wanted:
         parts = [to_filter(part) for part in wanted["conditions"]]

@@ -26,9 +26,9 @@ _ROLES = {"human": "user", "ai": "agent", "system": "system", "tool": "tool", "f
 
 
 class MemOSRetriever(BaseRetriever):
-    """Finds the memories that answer a question best. `options`: what else `recall` takes, such as filter.
+    """Retrieves the memories that answer a question best. `options` are further options of `recall`, such as filter.
 
-    A call may have its own: `retriever.invoke(question, k=1, min_relevance=0.5)`.
+    A call may override them: `retriever.invoke(question, k=1, min_relevance=0.5)`.
     """
 
     memos: MemOS
@@ -62,7 +62,7 @@ class MemOSChatMessageHistory(BaseChatMessageHistory):
         return messages_from_dict([_item_of(one["text"], one["metadata"][KEY]) for one in self._conversation.read()])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Raises NotKept when the gate keeps one out."""
+        """Store the messages. Raises NotKept if the gate refuses one."""
         self._conversation.add([_turn_of(message) for message in messages])
 
     def clear(self) -> None:
@@ -70,14 +70,17 @@ class MemOSChatMessageHistory(BaseChatMessageHistory):
 
 
 def memory_tools(memos: MemOS, **options: Any) -> list[BaseTool]:
-    """`remember` and `recall`, for an agent of LangChain or LangGraph. They need no checkpointer: what is remembered is
-    there in every thread. `options`: what else `recall` takes."""
+    """Return the tools `remember` and `recall`, for an agent of LangChain or LangGraph.
+
+    They need no checkpointer, because memories are available in every thread. `options` are further options of
+    `recall`.
+    """
     tools = MemoryTools(memos, **options)
     return [StructuredTool.from_function(one, parse_docstring=True) for one in (tools.remember, tools.recall)]
 
 
 def _turn_of(message: BaseMessage) -> Turn:
-    """The message; a plain content stands in the text alone, so that a correction of the memory corrects it."""
+    """Return the message as a turn. Plain content is stored as the text only, so correcting the memory corrects it."""
     item = message_to_dict(message)
     role = _ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
     content = message.content

@@ -1,4 +1,4 @@
-"""LangGraph: a store whose items are documents of MemOS. `memory_tools` of memos_client.langchain go with it."""
+"""LangGraph: a store whose items are documents of MemOS. Use it with `memory_tools` of memos_client.langchain."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ MOST_HITS = 50
 MOST_LISTED = 100
 MOST_ID_CHARS = 128
 PAGE = 200
-# What chunks may carry (8 KB), with room for what the server adds.
+# Limit of the metadata of chunks (8 KB), with room for what the server adds.
 MOST_METADATA_BYTES = 8_000
 
 
 class MemOSStore(BaseStore):
-    """A BaseStore. An item is a document: its value stands in the metadata, or in the data when it is long (up to
-    512 KB as JSON); its text is what is searched. Stores of other names do not see each other's items.
+    """A BaseStore whose items are documents.
 
-    LangGraph's namespaces order the items of a store and are no wall: people who must not see each other need
-    namespaces of MemOS, and a key and a store for each.
+    An item's value is in the document's metadata, or in its data if it is long (up to 512 KB as JSON). Searches use the
+    document's text. Stores with different names do not see each other's items.
+
+    LangGraph's namespaces only organise the items of a store and do not isolate them. People who must not see each
+    other's items need separate namespaces of MemOS, each with its own key and store.
     """
 
     def __init__(self, memos: MemOS, name: str = "store") -> None:
@@ -57,9 +59,12 @@ class MemOSStore(BaseStore):
         self.name = name
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Does one after the other. Raises NotKept for a value that the gate keeps out, ValueError for one that JSON
-        would change, and NotImplementedError for what MemOS does not have: a time to live, and lists in a
-        filter. Warns with ChangedByGate of a value in which the gate marked secrets."""
+        """Execute the operations in order.
+
+        Raises NotKept for a value that the gate refuses, ValueError for one that JSON would change, and
+        NotImplementedError for features that MemOS does not have: a time to live, and lists in a filter. Warns with
+        ChangedByGate if the gate masked secrets in a value.
+        """
         return [self._do(op) for op in ops]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -112,7 +117,7 @@ class MemOSStore(BaseStore):
         own = {"kind": "document", f"metadata.{KEY}.store": self.name, f"metadata.{KEY}.searched": True}
         if op.namespace_prefix:
             own[f"metadata.{KEY}.within"] = {"contains": ".".join(op.namespace_prefix)}
-        # A long value is in no chunk: it is compared once it is read.
+        # Long values are not in the chunks' metadata, so they are compared after they were read.
         short = [{"or": [{f"metadata.{KEY}.long": True}, {"and": conditions}]}] if conditions else []
         seen: list[str] = []
         items: list[SearchItem] = []
@@ -149,7 +154,7 @@ class MemOSStore(BaseStore):
         return sorted({one[: op.max_depth] for one in fits})[op.offset : op.offset + op.limit]
 
     def _documents(self) -> Iterator[Any]:
-        """All of this store, the newest first."""
+        """Yield all documents of this store, newest first."""
         cursor: str | None = None
         while True:
             try:
@@ -180,7 +185,7 @@ def _place_of(metadata: Mapping[str, Any]) -> tuple[Namespace, str]:
 
 
 def _lists(names: Sequence[str]) -> list[Sequence[str]]:
-    """The names in lists that a filter takes."""
+    """Split the names into lists of the length that a filter accepts."""
     return [names[start : start + MOST_LISTED] for start in range(0, len(names), MOST_LISTED)]
 
 
@@ -201,7 +206,7 @@ def _item_of(document: Mapping[str, Any]) -> Item:
 
 
 def _check_json(key: str, value: Mapping[str, Any]) -> None:
-    """Raises ValueError for a value that would come back as another, and TypeError for one that JSON does not have."""
+    """Raise ValueError for a value that JSON would change, and TypeError for one that it cannot express."""
     if json.loads(json.dumps(value)) != value:
         raise ValueError(
             f"The value of {key!r} is not what JSON keeps: use dicts with text as keys, lists and numbers."

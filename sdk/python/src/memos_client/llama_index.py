@@ -1,4 +1,4 @@
-"""LlamaIndex: a block of its `Memory` that keeps what leaves the short term, and brings back what answers."""
+"""LlamaIndex: a block for its `Memory` that stores messages leaving the short-term memory and recalls relevant ones."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ROLES |= {MessageRole.TOOL: "tool", MessageRole.FUNCTION: "tool"}
 
 
 class MemOSMemoryBlock(BaseMemoryBlock[str]):
-    """Looks up the last message of the user among all that the namespace remembers, whichever session it is from.
+    """Looks up the user's last message among all memories of the namespace, whatever their session.
 
-    What the gate keeps out is logged and passed over: a block is asked for what answers, not for every message.
+    Messages that the gate refuses are logged and skipped, because a block has to find relevant messages, not keep all.
     """
 
     name: str = "memories"

@@ -1,7 +1,7 @@
-"""Runs `memos mcp`: an MCP server on standard input and output for programs that start local servers only.
+"""Runs `memos mcp`: an MCP server on standard input and output, for programs that can only start local servers.
 
-It passes each line, a JSON-RPC message, on to `/mcp` of the server, and the answer back. Nothing else is written to
-standard output; what goes wrong on the way is said on standard error, and to the program as the error of its request.
+It forwards each line, a JSON-RPC message, to `/mcp` of the server, and writes the answer to standard output. Transport
+errors are printed on standard error and returned to the program as the error of its request.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri
 def serve_mcp(
     url: str | None, key: str | None, lines: Iterable[bytes], out: BinaryIO, *, namespace: str | None = None
 ) -> None:
-    """Forwards messages until `lines` end; each waits for its own answer only.
+    """Forward messages until `lines` end. Each waits only for its own answer.
 
-    `namespace`: of tools' calls that name none; else MEMOS_NAMESPACE, else the key's default.
-
-    An answer may come from a language model that takes its time; a server that is away is asked again after 0.5, 1, 2,
-    4 and 8 seconds.
+    `namespace` is for tool calls that name none; its default is MEMOS_NAMESPACE, else the key's default namespace. The
+    timeout is long, because an answer may come from a language model. If the server is unavailable, requests are
+    retried after 0.5, 1, 2, 4 and 8 seconds.
     """
     settings = ClientSettings.read(url, key, namespace, timeout=600.0, retries=5, longest_pause=8.0)
     timeout = httpx2.Timeout(settings.timeout, connect=10.0)
@@ -57,7 +56,7 @@ class _Forwarder:
         self._http = http
         self._out = out
         self._lock = threading.Lock()
-        # The revision that `initialize` settled on.
+        # The protocol revision negotiated by `initialize`.
         self._version: str | None = None
 
     def forward(self, line: bytes) -> None:
@@ -79,7 +78,7 @@ class _Forwarder:
                 self._out.flush()
 
     def _ask(self, line: bytes, message: Mapping[str, Any]) -> Any:
-        """Return the server's answer; None where it has none to give. Raises MemOSError."""
+        """Return the server's answer, or None if there is none. Raises MemOSError."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self._headers(message)}
         attempt = 0
         while True:
@@ -105,7 +104,7 @@ class _Forwarder:
             time.sleep(pause)
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
-        """Return what a message says of itself, for revisions that repeat it in headers."""
+        """Return the headers in which some protocol revisions repeat parts of the message."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -120,7 +119,7 @@ class _Forwarder:
 
 
 def _parse(text: bytes) -> Any:
-    """Return the JSON of a text; None where it is none: the server refuses such a line in its own words."""
+    """Parse JSON. Returns None if it is invalid, because the server itself reports such a line."""
     try:
         return json.loads(text)
     except ValueError:

@@ -19,15 +19,17 @@ except ImportError as error:
     raise missing("The OpenAI Agents SDK", "openai-agents") from error
 
 KEY = "openai_agents"
-# What stands in the place of a field that was kept out. Arguments are JSON.
+# Notes that replace fields the gate refused. Arguments have to be JSON.
 _NOTES = {"output": "Not remembered: the gate of MemOS keeps it out.", "arguments": "{}", "input": "Not remembered."}
 _ROLES = {"user": "user", "assistant": "agent", "system": "system", "developer": "system"}
 
 
 class MemOSSession(SessionABC):
-    """The items of a conversation, each a memory, or several if it is long. What is popped or cleared is archived,
-    and can be restored. When the gate keeps a call of a tool or its output out, a note stands in its place, so that
-    each call has its output."""
+    """The items of a conversation, each stored as a memory, or as several if it is long.
+
+    Items that are popped or cleared are archived and can be restored. If the gate refuses a tool call or its output, a
+    note is stored instead, so that each call has an output.
+    """
 
     def __init__(self, memos: MemOS, session_id: str, session_settings: SessionSettings | None = None) -> None:
         self.session_id = session_id
@@ -37,11 +39,11 @@ class MemOSSession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         latest = resolve_session_limit(limit, self.session_settings)
         items = [_item_of(one) for one in await asyncio.to_thread(self._conversation.read, latest)]
-        # An output that was released from the quarantine takes the place of the note that stands for it.
+        # An output that was released from quarantine replaces its note.
         return list({_identify(item, place): item for place, item in enumerate(items)}.values())
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Raises NotKept when the gate keeps a message out; the other items are remembered."""
+        """Store the items. Raises NotKept if the gate refuses a message; the other items are stored."""
         await asyncio.to_thread(self._conversation.add, [_turn_of(item) for item in items])
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -53,7 +55,7 @@ class MemOSSession(SessionABC):
 
 
 def _turn_of(item: Mapping[str, Any]) -> Turn:
-    """The item; a plain content stands in the text alone, so that a correction of the memory corrects it."""
+    """Return the item as a turn. Plain content is stored as the text only, so correcting the memory corrects it."""
     role = _ROLES.get(str(item.get("role")), "tool")
     content = item.get("content")
     if isinstance(content, str) and content.strip() and len(content) <= MOST_TEXT_CHARS:
@@ -65,7 +67,7 @@ def _turn_of(item: Mapping[str, Any]) -> Turn:
 
 
 def _substitute_of(item: Mapping[str, Any]) -> Turn | None:
-    """A call of a tool, or its output, with a note in the place of what the gate may keep out."""
+    """Return a tool call or its output with notes in the fields that the gate may refuse, or None for other items."""
     notes = {name: note for name, note in _NOTES.items() if name in item}
     if "call_id" not in item or not notes:
         return None

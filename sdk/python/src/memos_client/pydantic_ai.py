@@ -14,6 +14,9 @@ except ImportError as error:
 
 
 def memory_toolset(memos: MemOS, **options: Any) -> FunctionToolset[Any]:
-    """`remember` and `recall`: `Agent(…, toolsets=[memory_toolset(memos)])`. `options`: what else `recall` takes."""
+    """Return the tools `remember` and `recall`: `Agent(…, toolsets=[memory_toolset(memos)])`.
+
+    `options` are further options of `recall`.
+    """
     tools = MemoryTools(memos, **options)
     return FunctionToolset([tools.remember, tools.recall], id="memos")

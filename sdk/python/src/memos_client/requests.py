@@ -1,4 +1,4 @@
-"""What each call sends. Options are those of the API, under its names."""
+"""The requests of all calls. Their options have the same names as in the API."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memos_client.transport import Request, path_of, without_none
 
 Moment = datetime | str
 Identity = UUID | str
-# Seconds that the server may take to read a large file through before it answers.
+# Seconds that the server may need to read a large file before it answers.
 READING = 120.0
-# Seconds that the vectors of a long text or of many may take besides.
+# Additional seconds for embedding long or many texts.
 EMBEDDING = 60.0
 
 
 class Message(TypedDict, total=False):
-    """A message as chat SDKs have it."""
+    """A message as chat SDKs send it."""
 
     role: str
     content: str | Sequence[Mapping[str, Any]]
@@ -27,8 +27,11 @@ class Message(TypedDict, total=False):
 
 
 class RememberOptions(TypedDict, total=False):
-    """`session_id`: the conversation; left out, that of the day. `role`: user, assistant, system or tool. `timezone`:
-    where a day begins (IANA name); left out, the zone of the key's user, else the namespace's."""
+    """Options of `remember`.
+
+    `session_id` is the conversation, by default that of the day. `role` is user, assistant, system or tool. `timezone`
+    (IANA name) says when a day begins; the default is the zone of the key's user, else the namespace's.
+    """
 
     namespace: str
     session_id: str
@@ -41,8 +44,11 @@ class RememberOptions(TypedDict, total=False):
 
 
 class RecallOptions(TypedDict, total=False):
-    """`cubes`: ids of cubes that are searched, too. `filter` narrows what is searched; `as_of` and `valid_at` ask for
-    the past, `timezone` (IANA name) is where words like yesterday are said; `min_relevance` is of 0 to 1."""
+    """Options of `recall`.
+
+    `cubes` are ids of further cubes to search. `filter` restricts the search. `as_of` and `valid_at` ask for the past.
+    `timezone` (IANA name) is used for words like yesterday. `min_relevance` is from 0 to 1.
+    """
 
     namespace: str
     cubes: Sequence[str]
@@ -57,7 +63,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 class ContextOptions(RecallOptions, total=False):
-    """`max_tokens`: what the pack's text may have. `lean`: False for all that the pack was made of."""
+    """Options of `context`. `max_tokens` limits the pack's text. `lean=False` also returns all its parts."""
 
     session_id: str
     max_tokens: int
@@ -65,8 +71,11 @@ class ContextOptions(RecallOptions, total=False):
 
 
 class AnswerOptions(TypedDict, total=False):
-    """`model`: `provider/model`, or `extractive` for quotes. `response_schema`: a JSON schema that a model fills.
-    `cubes`: ids of cubes that are asked, too. `timezone`: as for `recall`; the dates of the answer are told in it."""
+    """Options of `answer`.
+
+    `model` is `provider/model`, or `extractive` for quotes. `response_schema` is a JSON schema that a model fills in.
+    `cubes` are ids of further cubes to search. `timezone` is used as in `recall`, and for dates in the answer.
+    """
 
     namespace: str
     cubes: Sequence[str]
@@ -84,7 +93,7 @@ class AnswerOptions(TypedDict, total=False):
 
 
 class ChatOptions(TypedDict, total=False):
-    """As AnswerOptions; both sides are remembered, in the namespace alone."""
+    """Options of `chat`, like those of `answer`. Both sides are remembered in the namespace, never in cubes."""
 
     namespace: str
     cubes: Sequence[str]
@@ -101,7 +110,7 @@ class ChatOptions(TypedDict, total=False):
 
 
 class MemoryListOptions(TypedDict, total=False):
-    """What is left out narrows nothing. `cursor`: `next_cursor` of the page before."""
+    """Options of `memories.list`. `cursor` is the `next_cursor` of the previous page. Options left out match all."""
 
     namespace: str
     session_id: str
@@ -119,7 +128,7 @@ class MemoryListOptions(TypedDict, total=False):
 
 
 class MemoryChange(TypedDict, total=False):
-    """What is to be different."""
+    """The new values of a memory's fields."""
 
     text: str
     metadata: Mapping[str, Any]
@@ -130,8 +139,11 @@ class MemoryChange(TypedDict, total=False):
 
 
 class ChangeOptions(TypedDict, total=False):
-    """`cursor`: `next_cursor` of the answer before; `now`: what comes from now on; none: from the beginning. `wait`:
-    seconds to wait for an event when there is none yet."""
+    """Options of `changes`.
+
+    `cursor` is the `next_cursor` of the previous answer, or `now` for new events only; without it the feed starts at
+    the beginning. `wait` is how many seconds to wait for an event if there is none yet.
+    """
 
     namespace: str
     cursor: str
@@ -141,8 +153,11 @@ class ChangeOptions(TypedDict, total=False):
 
 
 class DocumentOptions(TypedDict, total=False):
-    """`document_id`: your own name for it; given again, it replaces the version before. `metadata` are returned with
-    every chunk, `data` by `documents.get` alone."""
+    """Options of `documents.put`.
+
+    `document_id` is your own name for the document; storing it again replaces the previous version. `metadata` is
+    returned with every chunk, `data` only by `documents.get`.
+    """
 
     namespace: str
     document_id: str
@@ -157,7 +172,7 @@ class DocumentOptions(TypedDict, total=False):
 
 
 class ImportOptions(TypedDict, total=False):
-    """`format`: where it comes from; left out, its content tells. `speaker`: who said what the user said."""
+    """Options of `imports.start`. By default `format` is read from the content. `speaker` is the name of the user."""
 
     namespace: str
     format: types.ImportFormatEnum
@@ -226,7 +241,7 @@ def archive_memory(memory_id: Identity, reason: str | None) -> Request[types.Arc
 
 
 def act_on_memory(memory_id: Identity, action: str, body: Mapping[str, Any]) -> Request[types.Changed]:
-    """`action`: restore, supersede, pin, unpin or feedback."""
+    """Return a request for an `action`: restore, supersede, pin, unpin or feedback."""
     return Request("POST", path_of("v1", "memories", memory_id, action), body=without_none(body), once=True)
 
 
@@ -277,12 +292,12 @@ def get_import(import_id: Identity) -> Request[types.Import]:
 
 
 def list_changes(options: Mapping[str, Any]) -> Request[types.ChangeList]:
-    """`types`: a list, which goes between commas."""
+    """Return a request for events. The list `types` is sent separated by commas."""
     query = {**options, "types": ",".join(options["types"])} if options.get("types") else options
     return Request("GET", "/v1/changes", params=query, patience=float(options.get("wait") or 0))
 
 
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The body, and the Idempotency-Key."""
+    """Return the body and the Idempotency-Key."""
     body = dict(options)
     return body, body.pop("idempotency_key", None)

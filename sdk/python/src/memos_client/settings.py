@@ -1,4 +1,4 @@
-"""Where the server is, and what a client sends with every request."""
+"""Reads the server's address, and builds the headers of every request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from memos_client.transport import without_none
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """`timeout`: seconds of one request. `retries`: how often one is sent again, each after at most `longest_pause`
-    seconds."""
+    """Settings of a client.
+
+    `timeout` is in seconds for one request. `retries` is how often a request is sent again, each time after at most
+    `longest_pause` seconds.
+    """
 
     url: str
     key: str
@@ -25,7 +28,7 @@ class ClientSettings:
 
     @classmethod
     def read(cls, url: str | None, key: str | None, namespace: str | None, **limits: Any) -> ClientSettings:
-        """What is given, else MEMOS_URL, MEMOS_API_KEY and MEMOS_NAMESPACE of the environment. Raises MemOSError."""
+        """Read the arguments, or else MEMOS_URL, MEMOS_API_KEY and MEMOS_NAMESPACE. Raises MemOSError."""
         url = url or os.environ.get("MEMOS_URL") or "http://127.0.0.1:8000"
         key = key or os.environ.get("MEMOS_API_KEY") or ""
         if not key:
@@ -37,10 +40,10 @@ class ClientSettings:
         return {"Authorization": f"Bearer {self.key}", "User-Agent": "memos-client-python"}
 
     def with_namespace(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that are given, and the client's namespace where they name none."""
+        """Return the options that are not None, with the client's namespace if they name none."""
         given = without_none(options)
         return without_none({"namespace": self.namespace_of(given.pop("namespace", None)), **given})
 
     def namespace_of(self, named: str | None) -> str | None:
-        """`named`, else the client's own; None: that of the key."""
+        """Return `named`, or else the client's own namespace; None stands for the key's default."""
         return named or self.namespace

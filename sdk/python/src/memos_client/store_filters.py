@@ -1,4 +1,4 @@
-"""LangGraph's filters of a store's values: as conditions of MemOS, and tested on a value that is here."""
+"""Translates LangGraph's filters of values into conditions of MemOS, and evaluates them on values in memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": o
 
 
 def to_conditions(wanted: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
-    """What a filter of MemOS says for `wanted`, where `path` is the field that holds the value; all must hold.
+    """Translate a filter into conditions of MemOS that must all hold. `path` is the field that stores the value.
 
-    Raises NotImplementedError for lists and operators that it does not have.
+    Raises NotImplementedError for lists and operators that MemOS does not have.
     """
     found = []
     for key, test in wanted.items():
@@ -28,7 +28,7 @@ def to_conditions(wanted: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def holds(value: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether a value that is here matches: as its conditions would find it."""
+    """Return whether a value matches, with the same result as the filter's conditions."""
     return isinstance(value, Mapping) and all(_matches(value.get(key), test) for key, test in wanted.items())
 
 

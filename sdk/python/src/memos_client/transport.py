@@ -1,4 +1,4 @@
-"""How requests travel: headers, errors, repeats and streams. What the client and its async twin share."""
+"""Headers, errors, retries and streams of requests, shared by the client and its async twin."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from memos_client.errors import BY_STATUS, APIError, MemOSError, ServerFailed
 
 T = TypeVar("T")
 
-# Statuses with which the server says that it has done nothing, and that a moment later it may.
+# Statuses that mean that the server did nothing and may succeed a moment later.
 _BUSY = {429, 503}
 FIRST_PAUSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """A request whose answer is a T. `once`: the server keeps the Idempotency-Key, so that a repeat does nothing twice.
-    `asks`: it changes nothing. `patience`: seconds that the server may wait before it answers. `content`: bytes that
-    are sent instead of a body in JSON."""
+    """A request whose answer is a T.
+
+    `once`: the server remembers its Idempotency-Key, so that a retry does nothing twice. `asks`: it changes nothing.
+    `patience`: seconds that the server may wait before it answers. `content`: bytes to send instead of a JSON body.
+    """
 
     method: str
     path: str
@@ -38,27 +40,27 @@ class Request(Generic[T]):
     patience: float = 0.0
 
     def headers(self) -> dict[str, str]:
-        """The Idempotency-Key: the same for all repeats of this request."""
+        """Return the Idempotency-Key, which is the same for all retries of this request."""
         return {"Idempotency-Key": self.key or uuid.uuid4().hex} if self.once else {}
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether to send it again does no harm when nobody knows what became of it."""
+        """Return whether the request can be sent again safely when its outcome is unknown."""
         return self.once or self.asks or self.method in ("GET", "PUT")
 
 
 def path_of(*parts: object) -> str:
-    """The path, each part escaped."""
+    """Return the path with each part escaped."""
     return "/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are given."""
+    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def arguments(request: Request[Any], headers: Mapping[str, str]) -> dict[str, Any]:
-    """The request as httpx2 takes it."""
+    """Return the request as arguments for httpx2."""
     params = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in without_none(request.params).items()
@@ -82,7 +84,7 @@ def _encode(value: Any) -> Any:
 
 
 def error_of(response: httpx2.Response) -> APIError:
-    """The error that an answer tells, whether the server or something before it wrote it."""
+    """Return the error in a response, whether it comes from the server or from a proxy."""
     try:
         body = response.json()
     except ValueError:
@@ -101,7 +103,7 @@ def error_of(response: httpx2.Response) -> APIError:
 
 
 def pause_before(request: Request[Any], attempt: int, error: MemOSError, *, longest: float) -> float | None:
-    """Seconds to wait before repeat number `attempt` (from 1); None when repeating does not help, or not in time."""
+    """Return the seconds to wait before retry `attempt` (from 1), or None if it would not help or come too late."""
     if isinstance(error, APIError):
         if error.status not in _BUSY:
             return None
@@ -120,13 +122,13 @@ def _seconds(header: str) -> float:
 
 @dataclass
 class EventReader:
-    """Reads server-sent events, a line at a time."""
+    """Parses server-sent events line by line."""
 
     name: str = "message"
     data: str = ""
 
     def feed(self, line: str) -> tuple[str, Any] | None:
-        """The event that the line ends, if it ends one."""
+        """Return the event that the line completes, or None."""
         if not line:
             done, self.name, name, self.data = self.data, "message", self.name, ""
             return (name, json.loads(done)) if done else None
@@ -140,7 +142,7 @@ class EventReader:
 
 
 def error_of_event(data: Any) -> APIError:
-    """The error that a stream ends with."""
+    """Return the error that ends a stream."""
     said = data.get("error", {})
     return ServerFailed(
         200, said.get("code", "broke_off"), said.get("message", ""), detail=said.get("detail"),
