@@ -15,7 +15,6 @@ from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms_of_question
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
-from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
 from memory.text.timespan import Span, asks_when, spans
 
@@ -41,8 +40,8 @@ class Question:
     measured; None if preferences are not to be shown. `as_of`: texts are read as they were known then; `valid_at`:
     without what was over by then. `ranks_topics`: whether the tree is used. `name_keys`: the names that the text may
     have (`entity_matches`). `named`: the keys of its names that are speakers', and these speakers' own, once they are
-    looked up (`naming`). `embed_speakers`: gives what such keys alone add to the vector of what their speakers say;
-    None for a model without that measurement.
+    looked up (`naming`). `take_out_speakers`: takes out of its vector what such keys alone add to that of what their
+    speakers say; None for a model without that measurement.
     """
 
     text: str
@@ -60,19 +59,19 @@ class Question:
     ranks_topics: bool = False
     name_keys: Sequence[str] = ()
     named: frozenset[str] = frozenset()
-    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None
+    take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None
 
     def naming(self, speakers: frozenset[str]) -> Question:
         """Returns the same question, which names the speakers with these keys: its vector is without their names."""
-        if not speakers or self.embed_speakers is None:
+        if not speakers or self.take_out_speakers is None:
             return replace(self, named=speakers)
-        nameless = _Nameless(self.embedded, partial(self.embed_speakers, sorted(speakers)))
+        nameless = _Nameless(self.embedded, partial(self.take_out_speakers, sorted(speakers)))
         return replace(self, named=speakers, embedded=nameless)
 
     @property
     def is_calibrated(self) -> bool:
         """Tells whether the relevance of hits was learned with the model that made its vector."""
-        return self.embed_speakers is not None
+        return self.take_out_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
@@ -89,10 +88,17 @@ class Question:
     def vector(self) -> np.ndarray:
         """Returns float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
 
+        Its length times the cosine to a memory's vector says how near the memory is.
+
         A turn is embedded with its speaker's name before it, and a short line means little else: with the name in the
         question, greetings of the named speaker would be nearer than the answer.
         """
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
+
+    @property
+    def length(self) -> float:
+        """Returns the length of its vector."""
+        return float(np.linalg.norm(self.vector))
 
     @property
     def kept(self) -> float:
@@ -101,19 +107,19 @@ class Question:
 
 
 class _Nameless:
-    """Holds the vector of a question without the names of the speakers whose vectors `names` gives, made once."""
+    """Holds the vector of a question without the names of speakers, which `take_out` takes out of it, once."""
 
-    def __init__(self, whole: np.ndarray | Pending, names: Callable[[], np.ndarray]) -> None:
+    def __init__(self, whole: np.ndarray | Pending, take_out: Callable[[np.ndarray], np.ndarray]) -> None:
         self._whole = whole
-        self._names = names
+        self._take_out = take_out
         self._vector: np.ndarray | None = None
         self.kept = 1.0
 
     def result(self) -> np.ndarray:
         if self._vector is None:
             whole = self._whole if isinstance(self._whole, np.ndarray) else self._whole.result()
-            vector = take_out_names(self._names(), whole)
-            self.kept = float(np.clip(whole @ vector, 0.0, 1.0))
+            vector = self._take_out(whole)
+            self.kept = float(np.clip(whole @ vector / np.linalg.norm(whole) / np.linalg.norm(vector), 0.0, 1.0))
             self._vector = vector
         return self._vector
 
@@ -130,7 +136,7 @@ def question(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
     requests: np.ndarray | None = None,
-    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
+    take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None,
 ) -> Question:
     """Makes a question with its distinct index terms, in order; "last week" is reckoned from `now`, in its zone.
 
@@ -157,5 +163,5 @@ def question(
         valid_at=valid_at,
         requests=requests,
         name_keys=name_keys(text),
-        embed_speakers=embed_speakers,
+        take_out_speakers=take_out_speakers,
     )

@@ -9,6 +9,8 @@ holds "recommend" or "plan" is met by accident, however rare the word is among m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from memory.text.analysis import terms
@@ -120,13 +122,21 @@ FRAMES = (
 FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
 
 
-def take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def take_out_names(names: np.ndarray, vector: np.ndarray, *, parts: Sequence[slice] = (slice(None),)) -> np.ndarray:
     """Removes from `vector` of a question, float32 [dimensions], its part in the space of the vectors of `names`
-    (float32 [names, dimensions]); unchanged where hardly anything else is asked. All are of unit length."""
+    (float32 [names, dimensions]); unchanged where hardly anything else is asked. Each of the `parts` of the vectors
+    keeps its length."""
+    left = np.array(vector, dtype=np.float32)
+    for part in parts:
+        left[part] = _take_out_names(names[:, part], vector[part])
+    return left
+
+
+def _take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
     basis, _ = np.linalg.qr(names.T)
     left = vector - basis @ (basis.T @ vector)
-    length = float(np.linalg.norm(left))
-    return np.asarray(left / length, dtype=np.float32) if length >= LEAST_LEFT else vector
+    length, whole = float(np.linalg.norm(left)), float(np.linalg.norm(vector))
+    return np.asarray(left / length * whole) if length > 0 and length >= LEAST_LEFT * whole else vector
 
 
 def take_out(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:

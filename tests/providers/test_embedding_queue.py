@@ -17,6 +17,8 @@ from memory.providers.minilm.scheduling import EmbeddingQueue
 class SteppedModel:
     """Each text is a run; `let_one` lets the next run end. `begun`: the texts of the runs, in their order."""
 
+    dimensions = 384
+
     def __init__(self) -> None:
         self.begun: list[str] = []
         self._texts: dict[int, str] = {}

@@ -25,7 +25,7 @@ WITH near AS MATERIALIZED (
     WHERE w.namespace_id = %(namespace_id)s AND w.model_id = %(model_id)s AND n.centroid IS NOT NULL
     ORDER BY distance, n.id LIMIT %(nearest)s
 )
-SELECT t.memory_id::text, 1 - near.distance FROM near
+SELECT t.memory_id::text, (1 - near.distance) * %(length)s::float8 FROM near
 CROSS JOIN LATERAL (
     SELECT m.memory_id FROM memory_topicmember m
     WHERE m.namespace_id = %(namespace_id)s AND m.topic = near.id ORDER BY m.memory_id DESC LIMIT %(members)s
@@ -38,6 +38,7 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
     of the NEAREST topics; none while the namespace has no tree."""
     parameters = {
         "vector": halfvec_literal(question.vector),
+        "length": question.length,
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "nearest": NEAREST,
